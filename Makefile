@@ -1,0 +1,104 @@
+# `make demo` and `make test` work on a fresh clone; `make help` lists the rest.
+# Each environment is made from pinned packages on first use, and made anew when pyproject.toml, its
+# constraints file or the version of skdp change. pip's own configuration applies.
+
+SHELL = /bin/sh
+.NOTPARALLEL:
+
+# Interpreter (>= 3.11) for the environments; empty: the first suitable one on PATH.
+PYTHON ?=
+# Where the environments live.
+VENV ?= .venv
+VENV_OLDEST ?= .venv-oldest
+# Test processes, and one thread of linear algebra in each.
+JOBS ?= 2
+ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# More arguments for pytest, as in `make test PYTEST_ARGS="-k accounting"`.
+PYTEST_ARGS ?=
+
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' skdp/__init__.py)
+READY = $(VENV)/.skdp-$(VERSION)
+READY_OLDEST = $(VENV_OLDEST)/.skdp-$(VERSION)
+BIN = $(VENV)/bin
+INSTALL = -m pip install -q --no-build-isolation -c
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+help:
+	@echo 'make demo         fit private and non-private pipelines on real data, print a table'
+	@echo 'make test         the tests and their coverage, without the slow ones'
+	@echo 'make test-slow    only the slow statistical tests'
+	@echo 'make test-oldest  the tests on the oldest supported dependencies (Python 3.11 or 3.12)'
+	@echo 'make lint         ruff and mypy'
+	@echo 'make docs         the documentation, into docs/_build/html'
+	@echo 'make coverage     line-by-line coverage, into htmlcov'
+	@echo 'make pins         move constraints/current.txt to the newest packages'
+	@echo 'make clean        remove everything that make made, environments included'
+	@echo 'Variables: PYTHON=interpreter VENV=directory JOBS=processes PYTEST_ARGS=...'
+
+demo: $(READY)-demo
+	$(BIN)/python examples/demo.py
+
+test: $(READY)-tests
+	$(ONE_THREAD) $(PYTEST) -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
+
+test-slow: $(READY)-tests
+	$(ONE_THREAD) $(PYTEST) -m slow $(PYTEST_ARGS)
+
+# No doctests (numpy 1 prints numbers differently), and the deprecations that newer interpreters and
+# test tools find in old dependencies are not ours to mend.
+test-oldest: $(READY_OLDEST)-tests
+	$(ONE_THREAD) $(VENV_OLDEST)/bin/python -m pytest -n $(JOBS) --dist worksteal tests \
+	    -m 'not slow' -W default::DeprecationWarning $(PYTEST_ARGS)
+
+lint: $(READY)-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(READY)-docs
+	MPLBACKEND=Agg $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo 'Open docs/_build/html/index.html'
+
+coverage: $(READY)-tests
+	$(ONE_THREAD) $(PYTEST) -m 'not slow' --cov --cov-report=html $(PYTEST_ARGS)
+	@echo 'Open htmlcov/index.html'
+
+# A new environment without constraints says what pip resolves today.
+pins:
+	: >.pins
+	PYTHON='$(PYTHON)' tools/venv.sh .venv-pins .pins
+	.venv-pins/bin/python $(INSTALL) .pins -e '.[fast,plots,demo,tests,docs,benchmarks,dev]'
+	{ sed -n '/^#/p' constraints/current.txt; \
+	    .venv-pins/bin/python -m pip freeze -q --all --exclude-editable | grep -v '^setuptools=='; \
+	    } >.pins
+	mv .pins constraints/current.txt
+	rm -rf .venv-pins
+
+clean:
+	rm -rf $(VENV) $(VENV_OLDEST) .venv-pins .pins .coverage .coverage.* htmlcov build dist
+	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst examples/output
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints/current.txt tools/venv.sh
+	PYTHON='$(PYTHON)' tools/venv.sh $(VENV) constraints/current.txt
+	@touch $@
+
+$(READY)-demo $(READY)-tests $(READY)-dev: $(READY)
+	$(BIN)/python $(INSTALL) constraints/current.txt -e '.[$(subst $(READY)-,,$@)]'
+	@touch $@
+
+# The gallery runs examples on the demo's data.
+$(READY)-docs: $(READY)
+	$(BIN)/python $(INSTALL) constraints/current.txt -e '.[docs,demo]'
+	@touch $@
+
+$(READY_OLDEST): pyproject.toml constraints/oldest.txt tools/venv.sh
+	PYTHON='$(PYTHON)' tools/venv.sh $(VENV_OLDEST) constraints/oldest.txt 13
+	@touch $@
+
+$(READY_OLDEST)-tests: $(READY_OLDEST)
+	$(VENV_OLDEST)/bin/python $(INSTALL) constraints/oldest.txt -e '.[tests]'
+	@touch $@
+
+.PHONY: help demo test test-slow test-oldest lint docs coverage pins clean

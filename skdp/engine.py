@@ -1,0 +1,311 @@
+"""Where the rows live: bounded rows on a lattice, and exact sums over them.
+
+A `BoundedRows` holds a working copy of the data whose rows have norm at most 1 and lie on a grid.
+Solvers ask it for sums (clipped gradients, second moments, counts); each comes back as a
+`BoundedSum`, an exact integer sum that carries the sensitivity its own clipping guarantees. The
+sum over blocks is all that another home of the rows (sparse, a cluster) would do differently.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor, frexp, sqrt
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._lattice import (
+    BoundedSum,
+    ExactTotal,
+    block_rows,
+    clip_integers,
+    coefficients_to_grid,
+    counts,
+    iter_blocks,
+    round_rows,
+)
+from skdp._threads import Workers
+from skdp.losses import Loss
+from skdp.plan import relation_factor
+
+__all__ = ["LONG", "SHORT", "BoundedRows", "Grid"]
+
+FloatArray = NDArray[np.float64]
+Result = TypeVar("Result")
+# Rows per block where the exactness budget allows more: a block of this size fits the caches.
+_CACHE_BYTES = 1 << 20
+# Below this many entries a pass is shorter than handing it to threads.
+_SERIAL_ENTRIES = 1 << 18
+# Rows that do not fit their norm bound: more than 3 times as long, or less than a tenth.
+# Standardised rows have mean square norm n_features: at most one in nine is that long.
+LONG, SHORT = 3.0, 0.1
+_OFF_DIAGONAL = 0.7071067811865476  # sqrt(1/2) rounded up
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Binary places of rows and of clipped residuals.
+
+    Parameters
+    ----------
+    row_bits, residual_bits : int
+        Rows are multiples of ``2**-row_bits``, residuals of ``2**-residual_bits``.
+    """
+
+    row_bits: int = 20
+    residual_bits: int = 20
+
+
+class BoundedRows:
+    """Rows of bounded norm on a grid, with a public constant column appended.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float32 or float64
+        Features in the caller's units.
+    feature_norm : float
+        Public norm, in the units of X, that together with the constant makes the unit.
+    slack : float
+        Rows are clipped to a norm of `slack` units; second moments clip them to one unit again.
+        A power of two.
+    constant : float
+        Value, in units of `feature_norm`, of the column appended for the intercept; 0 for none.
+    neighboring : {"add_or_remove", "replace"}
+        Relation for which sums state their sensitivity.
+    grid : Grid
+        Binary places.
+    null : ndarray of shape (n_rows,), bool, default=None
+        Records that count as blank: their row is zero, the constant column included.
+    pool : Workers, default=None
+        Threads to use. None: the caller's.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_rows, n_columns), float32
+        The working rows as integers, in units of ``2**-grid.row_bits``.
+    n_rejected : int
+        Number of rows with an entry that is not finite; they count as null records.
+    scale : float
+        Working rows are features times `scale`.
+    constant : float
+        Value of the last column of the working rows (0: there is none).
+    n_columns : int
+        Number of working columns.
+
+    Notes
+    -----
+    The unit is ``feature_norm * sqrt(1 + constant**2)``. Gradients are clipped record by record
+    whatever the length of the row, so longer rows need no more noise there, and keep their
+    direction against the constant; only second moments need the norm 1.
+    A null record contributes exactly zero to every sum.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        *,
+        feature_norm: float,
+        slack: float,
+        constant: float,
+        neighboring: str,
+        grid: Grid,
+        null: NDArray[np.bool_] | None = None,
+        pool: Workers | None = None,
+    ) -> None:
+        self.grid = grid
+        self.neighboring = neighboring
+        self.n_rows, n_features = X.shape
+        self.n_columns = n_features + bool(constant)
+        self._slack = slack
+        joint = sqrt(1.0 + constant**2)
+        self.constant = floor(constant / joint * 2.0**grid.row_bits) * 2.0**-grid.row_bits
+        self.scale = 1.0 / (feature_norm * joint)
+        entries = self.n_rows * self.n_columns
+        self._pool = pool if pool is not None and entries > _SERIAL_ENTRIES else Workers(1)
+        self._cache_rows = max(64, _CACHE_BYTES // (8 * self.n_columns))
+        self.data: NDArray[np.float32] = np.empty((self.n_rows, self.n_columns), dtype=np.float32)
+        # 1 / norm of the row, rounded down; 0 for a null row, whose residual is then 0 as well.
+        self._inverse_norm: FloatArray = np.empty(self.n_rows)
+        self._round_all(X, null)
+
+    def _round_all(self, X: NDArray[np.floating], null: NDArray[np.bool_] | None) -> None:
+        bits = self.grid.row_bits
+        constant = self.constant * 2.0**bits
+        unit = 4.0**bits - constant**2
+        limit = self._slack**2 * 4.0**bits - constant**2
+        n_features = X.shape[1]
+
+        def work(blocks: list[slice]) -> NDArray[np.int64]:
+            tally = np.zeros(3, dtype=np.int64)  # long, short, rejected
+            for rows in blocks:
+                integers, squares, raw = round_rows(
+                    X[rows], scale=self.scale, bits=bits, limit=limit
+                )
+                rejected = np.isnan(raw)
+                tally[2] += np.count_nonzero(rejected)
+                blank = rejected if null is None else rejected | null[rows]
+                raw[blank] = np.nan  # compares false below
+                tally[0] += np.count_nonzero(raw > unit * LONG**2)
+                tally[1] += np.count_nonzero(raw < unit * SHORT**2)
+                block = self.data[rows]
+                block[:, :n_features] = integers
+                if constant:
+                    block[:, -1] = constant
+                    squares += constant**2
+                if blank.any():
+                    block[blank] = 0.0
+                    squares[blank] = 0.0
+                inverse = 2.0**bits * (1.0 - 2.0**-48) / np.sqrt(squares)
+                self._inverse_norm[rows] = np.where(squares > 0, inverse, 0.0)
+            return tally
+
+        tallies = np.sum(self._run(work, self._cache_rows), axis=0)
+        self._misfits, self.n_rejected = tallies[:2], int(tallies[2])
+
+    def misfits(self, name: str) -> BoundedSum:
+        """Numbers of rows far longer (`LONG` times) or shorter (`SHORT` times) than the norm."""
+        return counts(name, self._misfits, self.neighboring)
+
+    def _run(self, work: Callable[[list[slice]], Result], rows: int) -> list[Result]:
+        """Call `work` on lists of blocks that cover all rows, one list per thread.
+
+        Floating-point warnings, or errors where the caller wants those, would tell of single
+        rows: they are off, in every thread (each has settings of its own).
+        """
+
+        def quiet(blocks: list[slice]) -> Result:
+            with np.errstate(all="ignore"):
+                return work(blocks)
+
+        blocks = list(iter_blocks(self.n_rows, rows))
+        share = -(-len(blocks) // self._pool.count)
+        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
+        return self._pool.map(quiet, parts)
+
+    def _sum(
+        self,
+        block_sum: Callable[[slice, FloatArray], FloatArray],
+        shape: tuple[int, ...],
+        rows: int,
+    ) -> ExactTotal:
+        """Exact sum over all blocks of `block_sum(rows, block)`, integers below 2**53."""
+
+        def work(blocks: list[slice]) -> ExactTotal:
+            total = ExactTotal(shape)
+            buffer = np.empty((min(rows, self.n_rows), self.n_columns))
+            for part in blocks:
+                block = buffer[: part.stop - part.start]
+                np.copyto(block, self.data[part])
+                total.add(block_sum(part, block))
+            return total
+
+        total, *others = self._run(work, rows)
+        for other in others:
+            total.merge(other)
+        return total
+
+    def _residual_integers(self, residual: FloatArray, rows: slice, clip_norm: float) -> FloatArray:
+        """Residuals rounded to the grid within ``clip_norm / norm of the row``, as integers.
+
+        Values within the bound are rounded to nearest, so that rare classes are not biased; the
+        bound itself is rounded down. The product with the row has norm at most `clip_norm`.
+        """
+        places = 2.0**self.grid.residual_bits
+        # One rounding of the product is covered by the shrunk inverse norm.
+        bound = np.floor(self._inverse_norm[rows] * (clip_norm * places))
+        undefined = np.isnan(residual)
+        if undefined.any():  # one record must never poison a sum
+            residual = np.where(undefined, 0.0, residual)
+        if residual.ndim == 1:
+            integers = np.rint(np.abs(residual) * places)
+            return np.copysign(np.minimum(integers, bound), residual)
+        # Rows far beyond any bound are shrunk first, so that their squared norms stay exact.
+        top = 2.0 ** ((52 - residual.shape[1].bit_length()) // 2)
+        integers = residual * places
+        peak = np.abs(integers).max(axis=1)
+        if (peak > top).any():
+            large = np.flatnonzero(peak > top)
+            finite = np.minimum(peak[large], 2.0**1000)
+            integers[large] = np.clip(integers[large], -(2.0**1000), 2.0**1000)
+            integers[large] *= (top / finite)[:, None]
+        integers = np.rint(integers)
+        clip_integers(integers, np.minimum(np.square(bound), 2.0**52))
+        return integers
+
+    def gradient_sum(
+        self,
+        name: str,
+        coefficients: FloatArray,
+        loss: Loss,
+        targets: NDArray,
+        clip_norm: float,
+    ) -> BoundedSum:
+        """Sum over rows of the loss gradient in the coefficients, each clipped in norm.
+
+        Parameters
+        ----------
+        name : str
+            Name of the release.
+        coefficients : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+            On the grid of `round_coefficients`.
+        loss : Loss
+            Pointwise loss.
+        targets : ndarray of shape (n_rows, ...)
+            Targets in the form that the loss asks for.
+        clip_norm : float
+            Largest norm of one record's gradient, in units of the rows.
+
+        Returns
+        -------
+        sum : BoundedSum of shape like `coefficients`
+        """
+        bits = self.grid.row_bits + self.grid.residual_bits
+        rows = block_rows(bits, clip_norm, cap=self._cache_rows)
+        weights = coefficients * 2.0**-self.grid.row_bits  # exact; blocks hold integers
+
+        def block_sum(part: slice, block: FloatArray) -> FloatArray:
+            residual = loss.residual(block @ weights, targets[part])
+            return block.T @ self._residual_integers(residual, part, clip_norm)
+
+        total = self._sum(block_sum, coefficients.shape, rows)
+        sensitivity = clip_norm * relation_factor(self.neighboring)
+        return BoundedSum(name, total, 2.0**-bits, sensitivity)
+
+    def round_coefficients(self, coefficients: FloatArray) -> FloatArray:
+        """Coefficients rounded so that their products with rows are exact in any order."""
+        return coefficients_to_grid(coefficients, self.grid.row_bits + frexp(self._slack)[1])
+
+    def gram(self, name: str) -> BoundedSum:
+        """Sum over rows, clipped to norm 1, of the outer product of the row with itself.
+
+        Returns
+        -------
+        sum : BoundedSum of shape (n_columns * (n_columns + 1) / 2,)
+            The diagonal, then the entries above it, row by row. With the latter weighted by
+            sqrt(2), the norm of one record's share is its squared norm, at most 1.
+        """
+        bits = 2 * self.grid.row_bits
+        rows = block_rows(bits, 1.0)
+        p = self.n_columns
+        upper = np.triu_indices(p, 1)
+
+        def block_sum(part: slice, block: FloatArray) -> FloatArray:
+            long = np.flatnonzero(self._inverse_norm[part] < 1.0)
+            if long.size:
+                clipped = block[long]
+                clip_integers(clipped, 4.0**self.grid.row_bits)
+                block[long] = clipped
+            return block.T @ block
+
+        full = self._sum(block_sum, (p, p), rows)
+        total = ExactTotal((p * (p + 1) // 2,))
+        for limb in ("high", "low"):
+            matrix = getattr(full, limb)
+            getattr(total, limb)[:] = np.concatenate([matrix.diagonal(), matrix[upper]])
+        return BoundedSum(
+            name,
+            total,
+            2.0**-bits,
+            relation_factor(self.neighboring, "nonnegative"),
+            ((p, 1.0), (p * (p - 1) // 2, _OFF_DIAGONAL)),
+        )

@@ -1,0 +1,6 @@
+"""Private linear models."""
+
+from skdp.linear_model.logistic import DPLogisticRegression
+from skdp.linear_model.regression import DPLinearRegression, DPRidge
+
+__all__ = ["DPLinearRegression", "DPLogisticRegression", "DPRidge"]

@@ -1,0 +1,210 @@
+"""What private linear models share: parameters, plan, and the flow of a fit."""
+
+import warnings
+from math import isinf
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._threads import Workers
+from skdp._validation import Interval, StrOptions, check_features
+from skdp.accounting import PrivacyCost
+from skdp.base import PrivateLearner
+from skdp.engine import LONG, SHORT, BoundedRows
+from skdp.exceptions import UtilityWarning
+from skdp.losses import Loss
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
+from skdp.solvers import SOLVERS, SolverSettings, default_feature_norm
+
+__all__ = ["PrivateLinearModel"]
+
+FloatArray = NDArray[np.float64]
+_positive = Interval(Real, 0, None, closed="neither")
+
+
+class PrivateLinearModel(PrivateLearner):
+    """Base of linear models trained by clipped noisy gradient descent.
+
+    Subclasses give the loss, the penalty, the targets and the public twin.
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateLearner._parameter_constraints,
+        "fit_intercept": ["boolean"],
+        "feature_norm": [None, _positive],
+        "clip_norm": [None, _positive],
+        "solver": [StrOptions(set(SOLVERS))],
+        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "gram_share": [None, Interval(Real, 0, 1, closed="left")],
+        "ridge_floor": [None, Interval(Real, 0, None, closed="left")],
+        "learning_rate": [None, _positive],
+        "scale_check_share": [Interval(Real, 0, 1, closed="left")],
+        "n_rows": [None, Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    fit_intercept: bool
+    feature_norm: float | None
+    clip_norm: float | None
+    solver: str
+    max_iter: int | None
+    gram_share: float | None
+    ridge_floor: float | None
+    learning_rate: float | None
+    scale_check_share: float
+    n_rows: int | None
+    n_jobs: int | None
+
+    # ---- what a subclass decides ----
+
+    def _loss(self, n_outputs: int) -> Loss:
+        """Loss for a number of outputs."""
+        raise NotImplementedError
+
+    def _l2_penalty(self) -> float:
+        """Weight of half the squared coefficients (caller's units) beside the summed loss."""
+        raise NotImplementedError
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        """Releases that look at the targets before the solver, and the budget left for it."""
+        return (), budget
+
+    # ---- plan ----
+
+    def _shape(self, n_samples: int, n_features: int, n_outputs: int) -> ProblemShape:
+        return ProblemShape(self.n_rows or n_samples, n_features, n_outputs)
+
+    def _norm(self, n_features: int) -> float:
+        if self.feature_norm is not None:
+            return float(self.feature_norm)
+        return default_feature_norm(n_features)
+
+    def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
+        """All that `fit` would release, computed without data.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows; `n_rows` takes its place when given.
+        n_features : int
+            Number of columns of X.
+        n_outputs : int, default=1
+            Number of coefficient vectors: 1 for a binary classifier or one target, else the
+            number of classes or targets.
+
+        Returns
+        -------
+        plan : Plan
+            Releases with their sensitivity, noise and cost, and the solver's settings.
+        """
+        budget = self._check_parameters()
+        shape = self._shape(n_samples, n_features, n_outputs)
+        if isinf(budget.mu):
+            return Plan(shape, budget)
+        releases: list[PlannedRelease] = []
+        rest = budget
+        if self.scale_check_share:
+            check, rest = budget.split([self.scale_check_share, 1.0 - self.scale_check_share])
+            sensitivity = relation_factor(budget.neighboring, "nonnegative")
+            releases.append(PlannedRelease("row lengths", sensitivity, check.mu))
+        first, rest = self._target_releases(shape, rest)
+        solving, settings = SOLVERS[self.solver].plan(
+            self._loss(n_outputs),
+            shape,
+            rest,
+            {
+                "clip_norm": self.clip_norm,
+                "max_iter": self.max_iter,
+                "gram_share": self.gram_share,
+                "ridge_floor": self.ridge_floor,
+                "learning_rate": self.learning_rate,
+            },
+        )
+        return Plan(shape, budget, (*releases, *first, *solving), settings.as_dict())
+
+    # ---- fit ----
+
+    def _bounded_rows(self, X: NDArray[np.floating], plan: Plan, pool: Workers) -> BoundedRows:
+        settings = SolverSettings(**plan.settings)
+        solving = tuple(r for r in plan.releases if r.name in ("second moments", "gradient"))
+        rows = BoundedRows(
+            X,
+            feature_norm=self._norm(X.shape[1]),
+            slack=settings.row_slack,
+            constant=settings.constant if self.fit_intercept else 0.0,
+            neighboring=self.neighboring,
+            grid=SOLVERS[self.solver].grid(solving, settings.clip_norm),
+            pool=pool,
+        )
+        if rows.n_rejected:
+            raise ValueError(
+                "Input X contains NaN or infinity. Impute or remove such records first, in a way "
+                "that does not look at the other records"
+            )
+        return rows
+
+    def _solve(
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        plan: Plan,
+        noise: NoiseCore,
+        n_outputs: int | None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and intercepts in the caller's units of X and the solver's of y."""
+        if self.scale_check_share:
+            self._check_scale(noise.release(rows.misfits("row lengths")), plan)
+        settings = SolverSettings(**plan.settings)
+        n_features = plan.shape.n_features
+        penalty = np.zeros(rows.n_columns)
+        penalty[:n_features] = self._l2_penalty() * rows.scale**2
+        theta = SOLVERS[self.solver].solve(
+            rows,
+            targets,
+            self._loss(plan.shape.n_outputs),
+            settings,
+            noise,
+            n_rows=plan.shape.n_rows,
+            penalty=penalty,
+            n_outputs=n_outputs,
+        )
+        self.n_iter_ = settings.max_iter
+        coefficients = theta[:n_features].T * rows.scale
+        if rows.constant:
+            return coefficients, theta[n_features] * rows.constant
+        return coefficients, np.zeros(theta.shape[1:])
+
+    def _check_scale(self, released: FloatArray, plan: Plan) -> None:
+        """Warn, from released counts only, when the features do not suit their norm bound."""
+        n = plan.shape.n_rows
+        sigma = next(r.sigma for r in plan.releases if r.name == "row lengths")
+        long, short = released - 3.0 * sigma
+        norm = self._norm(plan.shape.n_features)
+        text = None
+        if long > 0.25 * n:
+            text = f"more than {LONG:g} times longer than feature_norm={norm:.4g} and clipped to it"
+        elif short > 0.9 * n:
+            text = f"shorter than {SHORT:g} times feature_norm={norm:.4g}, so noise drowns them"
+        if text:
+            warnings.warn(
+                f"a large part of the rows is {text}: scale the features first, for instance "
+                "with DPStandardScaler, or set feature_norm (a private count, charged in "
+                "scale_check_share, says so)",
+                UtilityWarning,
+                stacklevel=4,
+            )
+
+    # ---- predict ----
+
+    def _linear_predictor(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "coef_")
+        X = check_features(self, X, reset=False)
+        with np.errstate(all="ignore"):  # a warning would tell of single rows
+            return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)

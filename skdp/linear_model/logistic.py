@@ -1,0 +1,323 @@
+"""Differentially private logistic regression, binary and multinomial."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._threads import workers
+from skdp._validation import (
+    Interval,
+    check_features_and_target,
+    declared_classes,
+    encode_labels,
+    without_data,
+)
+from skdp.accounting import PrivacyCost
+from skdp.linear_model._base import PrivateLinearModel
+from skdp.losses import LogisticLoss, Loss, SoftmaxLoss
+
+__all__ = ["DPLogisticRegression"]
+
+# Log-odds of a class that was declared but does not occur, at epsilon=inf.
+_NEVER = -700.0
+
+
+class DPLogisticRegression(ClassifierMixin, PrivateLinearModel):
+    """Logistic regression with differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float or PrivacyCost, default=1.0
+        Privacy budget of the whole fit. ``inf`` fits scikit-learn's `LogisticRegression`.
+    delta : float, default=1e-5
+        Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
+    classes : array-like of shape (n_classes,), default=None
+        All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
+        are read from y, which is not covered by the guarantee and warned about.
+    C : float, default=1.0
+        Inverse strength of the l2 penalty, as in scikit-learn. The intercept is not penalised.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept.
+    feature_norm : float, default=None
+        Public norm, in the units of X, that rows are clipped to while learning. None:
+        ``sqrt(n_features) + 1``, right for standardised features.
+    clip_norm : float, default=None
+        Largest norm of one record's gradient, in units where rows have norm 1. None: planned.
+    solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
+default="preconditioned-gradient-descent"
+        The first may spend a share of the budget on the second moments of the features; whether
+        that pays is decided from the public shape of the problem.
+    max_iter : int, default=None
+        Number of gradient steps. More steps mean more noise in each. None: planned.
+    gram_share : float in [0, 1), default=None
+        Share of the solver's budget for the second moments. None: planned.
+    ridge_floor : float, default=None
+        Least curvature that the preconditioner assumes, in units of its noise. None: planned.
+    learning_rate : float, default=None
+        Step length. None: planned.
+    scale_check_share : float in [0, 1), default=0.01
+        Share of the budget for a private count of rows that are much longer or shorter than
+        `feature_norm`, which warns about unscaled features. 0 turns it off.
+    neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
+        A record against a blank one, the number of rows being public, or one record's contents
+        replaced by others (twice the noise).
+    n_rows : int, default=None
+        Declared number of records that the plan is made for. None: the number of rows of X.
+    n_jobs : int, default=None
+        Threads of a pass over the data. None: as many as the linear algebra would use.
+    random_state : int, RandomState instance or None, default=None
+        None: noise from the operating system's entropy. An int makes fits reproducible, which is
+        *not private* towards whoever knows it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The public labels.
+    n_iter_ : int
+        Number of gradient steps.
+    privacy_cost_ : PrivacyCost
+        What the fit cost.
+    releases_ : tuple of Release
+        Every noisy value that was released, with its sensitivity and noise.
+    plan_ : Plan
+        What was planned before the data were touched.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, when X has string column names.
+
+    Raises
+    ------
+    ValueError
+        For invalid parameters, and for a label that is not among `classes`.
+
+    Notes
+    -----
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, and (epsilon, delta)-DP with the mu of
+    `privacy_cost_`. It releases: counts of ill-scaled rows; the matrix of second moments of the
+    clipped rows (not in every plan); the clipped gradient sum of every step. All are exact sums
+    on a grid with exactly rounded Gaussian noise. Public are the number of rows, the shape of X,
+    `classes` and all parameters. Checks of the data's values (missing values, unknown labels)
+    answer with an error, which is not covered. `predict` and its kin use released values only;
+    `score` compares them with labels and is not private.
+
+    All classes are learned in one joint release; there is no split of epsilon over them.
+
+    References
+    ----------
+    .. [1] J. Dong, A. Roth and W. J. Su, "Gaussian Differential Privacy", JRSS B, 2022.
+    .. [2] D. Böhning, "Multinomial logistic regression algorithm", AISM, 1992.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from skdp import DPLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DPLogisticRegression(epsilon=1.0, classes=[0, 1]).fit(scale(X), y)
+    >>> bool(model.score(scale(X), y) > 0.9)
+    True
+    >>> model.privacy_cost_
+    PrivacyCost(mu=0.268051, epsilon=1 at delta=1e-05, neighboring='add_or_remove')
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateLinearModel._parameter_constraints,
+        "classes": [None, "array-like"],
+        "C": [Interval(Real, 0, None, closed="right")],
+    }
+
+    def __init__(
+        self,
+        epsilon: float | PrivacyCost = 1.0,
+        delta: float = 1e-5,
+        *,
+        classes: ArrayLike | None = None,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        feature_norm: float | None = None,
+        clip_norm: float | None = None,
+        solver: str = "preconditioned-gradient-descent",
+        max_iter: int | None = None,
+        gram_share: float | None = None,
+        ridge_floor: float | None = None,
+        learning_rate: float | None = None,
+        scale_check_share: float = 0.01,
+        neighboring: str = "add_or_remove",
+        n_rows: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.feature_norm = feature_norm
+        self.clip_norm = clip_norm
+        self.solver = solver
+        self.max_iter = max_iter
+        self.gram_share = gram_share
+        self.ridge_floor = ridge_floor
+        self.learning_rate = learning_rate
+        self.scale_check_share = scale_check_share
+        self.neighboring = neighboring
+        self.n_rows = n_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _loss(self, n_outputs: int) -> Loss:
+        return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
+
+    def _l2_penalty(self) -> float:
+        return 1.0 / self.C
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPLogisticRegression":
+        """Learn a private model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, standardised or otherwise of public norm.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : DPLogisticRegression
+        """
+        self._check_parameters()
+        features, labels = check_features_and_target(self, X, y, y_numeric=False)
+        labels = without_data(column_or_1d, labels, warn=True)
+        classes, assumptions = declared_classes(self.classes, labels)
+        codes = encode_labels(labels, classes)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        plan = self.plan(len(features), features.shape[1], n_outputs)
+        self.classes_ = classes
+        if not plan.budget.is_finite:
+            self._fit_non_private(features, codes)
+            self._finish_non_private(plan, assumptions)
+            return self
+        noise = self._start(plan)
+        with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
+            rows = self._bounded_rows(features, plan, pool)
+            targets = codes.astype(np.float64) if n_outputs == 1 else codes
+            outputs = None if n_outputs == 1 else n_outputs
+            coef, intercept = self._solve(rows, targets, plan, noise, outputs)
+        self.coef_ = np.atleast_2d(coef)
+        self.intercept_ = np.atleast_1d(intercept)
+        self._finish(plan, noise, assumptions)
+        return self
+
+    def make_non_private(self) -> LogisticRegression:
+        """Scikit-learn's `LogisticRegression` with the same penalty and intercept."""
+        options = {} if self.max_iter is None else {"max_iter": self.max_iter}
+        return LogisticRegression(C=self.C, fit_intercept=self.fit_intercept, **options)
+
+    def _fit_non_private(self, X: NDArray, codes: NDArray[np.intp]) -> None:
+        """Copy the twin's solution; declared classes that do not occur get no probability."""
+        n_classes = len(self.classes_)
+        seen = np.unique(codes)
+        coef = np.zeros((n_classes, X.shape[1]))
+        intercept = np.full(n_classes, _NEVER)
+        self.n_iter_ = 1
+        if len(seen) == 1:
+            intercept[seen] = 0.0
+        else:
+            twin = self.make_non_private().fit(X, codes)
+            self.n_iter_ = int(twin.n_iter_.max())
+            if len(seen) == n_classes:
+                self.coef_, self.intercept_ = twin.coef_, np.atleast_1d(twin.intercept_)
+                if not self.fit_intercept:
+                    self.intercept_ = np.zeros(len(twin.coef_))
+                return
+            if len(seen) == 2:
+                coef[seen[1]], intercept[seen] = twin.coef_[0], (0.0, float(twin.intercept_[0]))
+            else:
+                coef[seen], intercept[seen] = twin.coef_, twin.intercept_
+        if n_classes == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_ = coef, intercept
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Linear predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; they are not clipped.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Log-odds of ``classes_[1]``, or one score per class.
+        """
+        scores = self._linear_predictor(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            with np.errstate(all="ignore"):
+                return softmax(scores, axis=1)
+        return np.column_stack([expit(-scores), expit(scores)])
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Logarithm of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(all="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "coef_")
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
+        tags.classifier_tags.poor_score = self._is_private
+        return tags

@@ -1,0 +1,434 @@
+"""Differentially private least squares: linear regression and ridge."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression, Ridge
+
+from skdp._threads import workers
+from skdp._validation import Interval, check_features_and_target
+from skdp.accounting import PrivacyCost
+from skdp.linear_model._base import PrivateLinearModel
+from skdp.linear_model._target_scale import TargetScale, find_target_scale, plan_target_scale
+from skdp.losses import Loss, SquaredLoss
+from skdp.plan import PlannedRelease, ProblemShape
+
+__all__ = ["DPLinearRegression", "DPRidge"]
+
+# Share of the budget for a private location and scale of y.
+_SCALE_SHARE = 0.1
+# Public bounds are taken as this many scales on either side of the centre.
+_BOUND_SCALES = 3.0
+
+
+class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel):
+    """Least squares on a target that is brought to location 0 and scale 1."""
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateLinearModel._parameter_constraints,
+        "y_bounds": [None, "array-like"],
+    }
+
+    y_bounds: ArrayLike | None
+    intercept_: Any
+
+    def _loss(self, n_outputs: int) -> Loss:
+        return SquaredLoss()
+
+    def _public_scale(self, n_outputs: int) -> TargetScale | None:
+        """Centre and scale of every output from `y_bounds`; None when they are to be found."""
+        if self.y_bounds is None:
+            return None
+        bounds = np.asarray(self.y_bounds, dtype=np.float64)
+        if bounds.shape == (2,):
+            bounds = np.tile(bounds, (n_outputs, 1))
+        if bounds.shape != (n_outputs, 2):
+            raise ValueError(
+                "y_bounds must be a pair (low, high), or one pair per output of y, got shape "
+                f"{bounds.shape} for {n_outputs} outputs"
+            )
+        low, high = bounds.T
+        with np.errstate(all="ignore"):
+            widths = high - low
+            scale = widths / (2.0 * _BOUND_SCALES)
+        if not (np.isfinite(widths).all() and (scale > 0).all()):
+            raise ValueError("y_bounds must be finite, with low < high")
+        if not self.fit_intercept:  # y is not centred
+            return TargetScale(np.zeros(n_outputs), np.abs(bounds).max(axis=1) / _BOUND_SCALES)
+        return TargetScale(low + widths / 2.0, scale)
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        if self._public_scale(shape.n_outputs) is not None:
+            return (), budget
+        first, rest = budget.split([_SCALE_SHARE, 1.0 - _SCALE_SHARE])
+        return plan_target_scale(first, shape.n_outputs), rest
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "_PrivateLeastSquares":
+        """Learn a private model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, standardised or otherwise of public norm.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        features, target = check_features_and_target(self, X, y, y_numeric=True, multi_output=True)
+        n_outputs = 1 if target.ndim == 1 else target.shape[1]
+        plan = self.plan(len(features), features.shape[1], n_outputs)
+        if not plan.budget.is_finite:
+            twin = self.make_non_private().fit(features, target)
+            self.coef_, self.intercept_ = twin.coef_, twin.intercept_
+            self.n_iter_ = 1  # one direct solution
+            self._finish_non_private(plan)
+            return self
+        noise = self._start(plan)
+        columns = target.reshape(len(target), n_outputs)
+        with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
+            rows = self._bounded_rows(features, plan, pool)
+            scale = self._public_scale(n_outputs)
+            if scale is None:
+                scale = find_target_scale(
+                    columns, plan, noise, neighboring=self.neighboring, centred=self.fit_intercept
+                )
+            targets = scale.forward(columns)
+            one = n_outputs == 1
+            coef, intercept = self._solve(
+                rows, targets[:, 0] if one else targets, plan, noise, None if one else n_outputs
+            )
+            self._set_coefficients(coef, intercept, scale, target.ndim)
+        self._finish(plan, noise)
+        return self
+
+    def _set_coefficients(
+        self, coef: NDArray, intercept: NDArray, scale: TargetScale, y_ndim: int
+    ) -> None:
+        """Coefficients in the units of y, in scikit-learn's shapes."""
+        coef = np.atleast_2d(coef) * scale.scale[:, None]
+        intercept = np.atleast_1d(intercept) * scale.scale + scale.centre
+        self.coef_ = coef[0] if y_ndim == 1 else coef
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        else:
+            self.intercept_ = float(intercept[0]) if y_ndim == 1 else intercept
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Linear prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; they are not clipped.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._linear_predictor(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
+        tags.regressor_tags.poor_score = self._is_private
+        return tags
+
+
+class DPLinearRegression(_PrivateLeastSquares):
+    """Ordinary least squares with differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float or PrivacyCost, default=1.0
+        Privacy budget of the whole fit. ``inf`` fits scikit-learn's `LinearRegression`.
+    delta : float, default=1e-5
+        Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
+    y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
+        Public lower and upper bound of y, in its units: its centre and a sixth of its width set
+        the location and the scale on which residuals are clipped. None: a tenth of the budget
+        finds a location and a scale privately, which needs a few thousand rows.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept. Without one y is not centred.
+    feature_norm : float, default=None
+        Public norm, in the units of X, that rows are clipped to while learning. None:
+        ``sqrt(n_features) + 1``, right for standardised features.
+    clip_norm : float, default=None
+        Largest norm of one record's gradient, in units where rows have norm 1 and y has scale 1.
+        None: planned.
+    solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
+default="preconditioned-gradient-descent"
+        Whether a share of the budget may go to the second moments of the features.
+    max_iter : int, default=None
+        Number of gradient steps. More steps mean more noise in each. None: planned.
+    gram_share : float in [0, 1), default=None
+        Share of the solver's budget for the second moments. None: planned.
+    ridge_floor : float, default=None
+        Least curvature that the preconditioner assumes, in units of its noise. None: planned.
+    learning_rate : float, default=None
+        Step length. None: planned.
+    scale_check_share : float in [0, 1), default=0.01
+        Share of the budget for a private count of rows that are much longer or shorter than
+        `feature_norm`, which warns about unscaled features. 0 turns it off.
+    neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
+        A record against a blank one, the number of rows being public, or one record's contents
+        replaced by others (twice the noise).
+    n_rows : int, default=None
+        Declared number of records that the plan is made for. None: the number of rows of X.
+    n_jobs : int, default=None
+        Threads of a pass over the data. None: as many as the linear algebra would use.
+    random_state : int, RandomState instance or None, default=None
+        None: noise from the operating system's entropy. An int makes fits reproducible, which is
+        *not private* towards whoever knows it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercepts.
+    n_iter_ : int
+        Number of gradient steps.
+    privacy_cost_ : PrivacyCost
+        What the fit cost.
+    releases_ : tuple of Release
+        Every noisy value that was released, with its sensitivity and noise.
+    plan_ : Plan
+        What was planned before the data were touched.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, when X has string column names.
+
+    Raises
+    ------
+    ValueError
+        For invalid parameters or data.
+
+    Notes
+    -----
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
+    releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
+    of the clipped rows; the clipped gradient sum of every step. All are exact sums on a grid with
+    exactly rounded Gaussian noise, and several outputs share each release. Public are the shapes
+    of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
+    compares them with targets and is not private.
+
+    References
+    ----------
+    .. [1] J. Dong, A. Roth and W. J. Su, "Gaussian Differential Privacy", JRSS B, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + 3.0 + 0.1 * rng.normal(size=5000)
+    >>> model = DPLinearRegression(epsilon=1.0, y_bounds=(-7, 13)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float | PrivacyCost = 1.0,
+        delta: float = 1e-5,
+        *,
+        y_bounds: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        feature_norm: float | None = None,
+        clip_norm: float | None = None,
+        solver: str = "preconditioned-gradient-descent",
+        max_iter: int | None = None,
+        gram_share: float | None = None,
+        ridge_floor: float | None = None,
+        learning_rate: float | None = None,
+        scale_check_share: float = 0.01,
+        neighboring: str = "add_or_remove",
+        n_rows: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.y_bounds = y_bounds
+        self.fit_intercept = fit_intercept
+        self.feature_norm = feature_norm
+        self.clip_norm = clip_norm
+        self.solver = solver
+        self.max_iter = max_iter
+        self.gram_share = gram_share
+        self.ridge_floor = ridge_floor
+        self.learning_rate = learning_rate
+        self.scale_check_share = scale_check_share
+        self.neighboring = neighboring
+        self.n_rows = n_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _l2_penalty(self) -> float:
+        return 0.0
+
+    def make_non_private(self) -> LinearRegression:
+        """Scikit-learn's `LinearRegression`."""
+        return LinearRegression(fit_intercept=self.fit_intercept)
+
+
+class DPRidge(_PrivateLeastSquares):
+    """Least squares with an l2 penalty and differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float or PrivacyCost, default=1.0
+        Privacy budget of the whole fit. ``inf`` fits scikit-learn's `Ridge`.
+    delta : float, default=1e-5
+        Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
+    y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
+        Public lower and upper bound of y, in its units: its centre and a sixth of its width set
+        the location and the scale on which residuals are clipped. None: a tenth of the budget
+        finds a location and a scale privately, which needs a few thousand rows.
+    alpha : float, default=1.0
+        Weight of the squared coefficients against the sum of squared residuals, as in
+        scikit-learn. The intercept is not penalised.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept. Without one y is not centred.
+    feature_norm : float, default=None
+        Public norm, in the units of X, that rows are clipped to while learning. None:
+        ``sqrt(n_features) + 1``, right for standardised features.
+    clip_norm : float, default=None
+        Largest norm of one record's gradient, in units where rows have norm 1 and y has scale 1.
+        None: planned.
+    solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
+default="preconditioned-gradient-descent"
+        Whether a share of the budget may go to the second moments of the features.
+    max_iter : int, default=None
+        Number of gradient steps. More steps mean more noise in each. None: planned.
+    gram_share : float in [0, 1), default=None
+        Share of the solver's budget for the second moments. None: planned.
+    ridge_floor : float, default=None
+        Least curvature that the preconditioner assumes, in units of its noise. None: planned.
+    learning_rate : float, default=None
+        Step length. None: planned.
+    scale_check_share : float in [0, 1), default=0.01
+        Share of the budget for a private count of rows that are much longer or shorter than
+        `feature_norm`, which warns about unscaled features. 0 turns it off.
+    neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
+        A record against a blank one, the number of rows being public, or one record's contents
+        replaced by others (twice the noise).
+    n_rows : int, default=None
+        Declared number of records that the plan is made for. None: the number of rows of X.
+    n_jobs : int, default=None
+        Threads of a pass over the data. None: as many as the linear algebra would use.
+    random_state : int, RandomState instance or None, default=None
+        None: noise from the operating system's entropy. An int makes fits reproducible, which is
+        *not private* towards whoever knows it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercepts.
+    n_iter_ : int
+        Number of gradient steps.
+    privacy_cost_ : PrivacyCost
+        What the fit cost.
+    releases_ : tuple of Release
+        Every noisy value that was released, with its sensitivity and noise.
+    plan_ : Plan
+        What was planned before the data were touched.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, when X has string column names.
+
+    Raises
+    ------
+    ValueError
+        For invalid parameters or data.
+
+    Notes
+    -----
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
+    releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
+    of the clipped rows; the clipped gradient sum of every step. All are exact sums on a grid with
+    exactly rounded Gaussian noise, and several outputs share each release. Public are the shapes
+    of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
+    compares them with targets and is not private.
+
+    References
+    ----------
+    .. [1] J. Dong, A. Roth and W. J. Su, "Gaussian Differential Privacy", JRSS B, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + 3.0 + 0.1 * rng.normal(size=5000)
+    >>> model = DPRidge(epsilon=1.0, y_bounds=(-7, 13)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **_PrivateLeastSquares._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        epsilon: float | PrivacyCost = 1.0,
+        delta: float = 1e-5,
+        *,
+        y_bounds: ArrayLike | None = None,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        feature_norm: float | None = None,
+        clip_norm: float | None = None,
+        solver: str = "preconditioned-gradient-descent",
+        max_iter: int | None = None,
+        gram_share: float | None = None,
+        ridge_floor: float | None = None,
+        learning_rate: float | None = None,
+        scale_check_share: float = 0.01,
+        neighboring: str = "add_or_remove",
+        n_rows: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.y_bounds = y_bounds
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.feature_norm = feature_norm
+        self.clip_norm = clip_norm
+        self.solver = solver
+        self.max_iter = max_iter
+        self.gram_share = gram_share
+        self.ridge_floor = ridge_floor
+        self.learning_rate = learning_rate
+        self.scale_check_share = scale_check_share
+        self.neighboring = neighboring
+        self.n_rows = n_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _l2_penalty(self) -> float:
+        return self.alpha
+
+    def make_non_private(self) -> Ridge:
+        """Scikit-learn's `Ridge` with the same penalty."""
+        return Ridge(alpha=self.alpha, fit_intercept=self.fit_intercept)

@@ -1,0 +1,122 @@
+"""Losses of generalised linear models, pointwise in the linear predictor.
+
+A loss knows nothing of rows, noise or privacy. Adding one means writing its residual (the
+derivative in the linear predictor), a bound of its curvature and its inverse link.
+"""
+
+from abc import ABC, abstractmethod
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+__all__ = ["LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Loss(ABC):
+    """A convex loss of (target, linear predictor).
+
+    Attributes
+    ----------
+    name : str
+        Name used in plans.
+    curvature : float
+        Upper bound of the second derivative in the linear predictor (largest eigenvalue of the
+        Hessian for several outputs).
+    residual_bound : float
+        Largest norm of the residual of one record; inf when unbounded. Clipping above it would
+        only add noise.
+    zero_sum : bool
+        Whether the residuals of every record sum to zero over the outputs.
+    """
+
+    name: str
+    curvature: float
+    residual_bound: float
+    zero_sum: bool = False
+
+    @abstractmethod
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Derivative of the loss in the linear predictor.
+
+        Parameters
+        ----------
+        predictor : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Linear predictor.
+        target : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Targets of the same rows, in the form that the loss asks for.
+
+        Returns
+        -------
+        residual : ndarray of the shape of `predictor`
+        """
+
+    @abstractmethod
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """Expected target given the linear predictor."""
+
+
+class SquaredLoss(Loss):
+    """``(predictor - target)**2 / 2``."""
+
+    name = "squared"
+    curvature = 1.0
+    residual_bound = inf
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Predictor minus target."""
+        return predictor - target
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """The predictor itself."""
+        return predictor
+
+
+class LogisticLoss(Loss):
+    """Negative log-likelihood of targets 0 and 1 given the log-odds."""
+
+    name = "logistic"
+    curvature = 0.25
+    residual_bound = 1.0
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Probability of 1 minus target."""
+        # The logistic function by tanh: vectorised by numpy, four times as fast as expit. What it
+        # loses of tiny probabilities is far below the grid that residuals are rounded to.
+        result = np.tanh(0.5 * predictor)
+        result *= 0.5
+        result += 0.5 - target
+        return result
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """Probability of 1."""
+        return expit(predictor)
+
+
+class SoftmaxLoss(Loss):
+    """Negative log-likelihood of class codes given one predictor per class.
+
+    Targets are integer codes ``0 .. n_outputs - 1``. The Hessian in the predictors is at most
+    ``1/2 (I - 11'/K)`` (Böhning 1992), and a residual, a probability vector minus a unit vector,
+    has norm below sqrt(2).
+    """
+
+    name = "softmax"
+    curvature = 0.5
+    residual_bound = sqrt(2.0)
+    zero_sum = True
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Probabilities minus the indicator of the class."""
+        result = predictor - predictor.max(axis=1, keepdims=True)
+        np.exp(result, out=result)
+        result /= result.sum(axis=1, keepdims=True)
+        result[np.arange(len(result)), target] -= 1.0
+        return result
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """Class probabilities."""
+        return softmax(predictor, axis=1)

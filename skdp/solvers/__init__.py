@@ -1,0 +1,18 @@
+"""Solvers: ``plan`` before the data, then ``solve`` on bounded rows through the noise core."""
+
+from skdp.solvers.gradient_descent import GradientDescent, PreconditionedGradientDescent
+from skdp.solvers.settings import SolverSettings, choose_settings, default_feature_norm
+
+SOLVERS: dict[str, GradientDescent] = {
+    "preconditioned-gradient-descent": PreconditionedGradientDescent(),
+    "gradient-descent": GradientDescent(),
+}
+
+__all__ = [
+    "SOLVERS",
+    "GradientDescent",
+    "PreconditionedGradientDescent",
+    "SolverSettings",
+    "choose_settings",
+    "default_feature_norm",
+]

@@ -1,0 +1,173 @@
+"""Clipped noisy gradient descent, with or without a privately released preconditioner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, frexp, log2, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows, Grid
+from skdp.losses import Loss
+from skdp.noise import MAX_SIGMA_BITS, NoiseCore
+from skdp.plan import PlannedRelease, ProblemShape, relation_factor
+from skdp.solvers.settings import SolverSettings, choose_settings
+
+__all__ = ["GradientDescent", "PreconditionedGradientDescent"]
+
+FloatArray = NDArray[np.float64]
+_BITS = 20
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Full-batch gradient descent on clipped sums with Gaussian noise.
+
+    Every step releases the sum of the records' clipped gradients; the result is the mean of the
+    last half of the iterates, which is post-processing.
+    """
+
+    preconditioned = False
+
+    def plan(
+        self, loss: Loss, shape: ProblemShape, budget: PrivacyCost, chosen: Mapping[str, Any]
+    ) -> tuple[tuple[PlannedRelease, ...], SolverSettings]:
+        """Releases and settings for a budget.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        shape : ProblemShape
+            Public shape of the problem.
+        budget : PrivacyCost
+            All that the solver may spend.
+        chosen : mapping
+            Settings fixed by the user.
+
+        Returns
+        -------
+        releases : tuple of PlannedRelease
+        settings : SolverSettings
+        """
+        settings = choose_settings(
+            loss, shape, budget.mu, chosen, preconditioned=self.preconditioned
+        )
+        gram, steps = settings.gram_share, settings.max_iter
+        shares = [(1.0 - gram) / steps] * steps
+        releases = []
+        if gram:
+            moments, *parts = budget.split([gram, *shares])
+            sensitivity = relation_factor(budget.neighboring, "nonnegative")
+            releases.append(PlannedRelease("second moments", sensitivity, moments.mu))
+        else:
+            parts = list(budget.split(shares))
+        sensitivity = settings.clip_norm * relation_factor(budget.neighboring)
+        releases.append(PlannedRelease("gradient", sensitivity, parts[0].mu, steps))
+        return tuple(releases), settings
+
+    def grid(self, releases: tuple[PlannedRelease, ...], clip_norm: float) -> Grid:
+        """Binary places: 20 of the row and 20 of the clip norm, fewer under enormous noise."""
+        places = 2.0 ** ceil(log2(clip_norm))
+        noise = max(r.sigma / (places if r.name == "gradient" else 1.0) for r in releases)
+        bits = max(1, min(_BITS, (MAX_SIGMA_BITS - frexp(noise)[1]) // 2))
+        return Grid(bits, bits - ceil(log2(clip_norm)))
+
+    def solve(
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        loss: Loss,
+        settings: SolverSettings,
+        noise: NoiseCore,
+        *,
+        n_rows: int,
+        penalty: FloatArray,
+        n_outputs: int | None,
+    ) -> FloatArray:
+        """Coefficients in the units of the working rows.
+
+        Parameters
+        ----------
+        rows : BoundedRows
+            The data.
+        targets : ndarray of shape (n_rows, ...)
+            Targets in the form that the loss asks for.
+        loss : Loss
+            The loss.
+        settings : SolverSettings
+            As planned.
+        noise : NoiseCore
+            Releases the sums.
+        n_rows : int
+            Declared number of rows.
+        penalty : ndarray of shape (n_columns,)
+            Weights of half the squared coefficients.
+        n_outputs : int or None
+            Columns of the coefficients; None: a vector.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+        """
+        step = self._preconditioner(rows, loss, settings, noise, n_rows, penalty)
+        shape = (rows.n_columns,) if n_outputs is None else (rows.n_columns, n_outputs)
+        weights = penalty if n_outputs is None else penalty[:, None]
+        theta = np.zeros(shape)
+        mean, averaged = np.zeros(shape), 0
+        for iteration in range(settings.max_iter):
+            # The iterate is a function of released values, so rounding it is free, and makes
+            # its products with the rows exact.
+            theta = rows.round_coefficients(theta)
+            gradient = noise.release(
+                rows.gradient_sum("gradient", theta, loss, targets, settings.clip_norm)
+            )
+            if loss.zero_sum:
+                # The true gradient sums to zero over the classes; the noise need not.
+                gradient -= gradient.mean(axis=1, keepdims=True)
+            theta = theta - settings.learning_rate * step(gradient + weights * theta)
+            if 2 * iteration >= settings.max_iter:
+                averaged += 1
+                mean += (theta - mean) / averaged
+        return mean
+
+    def _preconditioner(
+        self,
+        rows: BoundedRows,
+        loss: Loss,
+        settings: SolverSettings,
+        noise: NoiseCore,
+        n_rows: int,
+        penalty: FloatArray,
+    ) -> Any:
+        """Function that turns a gradient into a step."""
+        if not settings.gram_share:
+            return lambda gradient: gradient / n_rows
+        bounded = rows.gram("second moments")
+        released = noise.release(bounded)
+        p = rows.n_columns
+        gram = np.empty((p, p))
+        gram[np.diag_indices(p)] = released[:p]
+        upper = np.triu_indices(p, 1)
+        gram[upper] = gram[upper[1], upper[0]] = released[p:]
+        sigma = noise.sigma("second moments")
+        values, vectors = eigh(gram)
+        # Negative eigenvalues are noise; the floor is the size of its spectral norm.
+        values = np.maximum(values, 0.0) + settings.ridge_floor * sigma * sqrt(p)
+        hessian = loss.curvature * (vectors * values) @ vectors.T + np.diag(penalty)
+        factor = cho_factor(hessian)
+        return lambda gradient: cho_solve(factor, gradient)
+
+
+class PreconditionedGradientDescent(GradientDescent):
+    """Clipped noisy gradient descent in the metric of privately released second moments.
+
+    A small share of the budget releases ``X'X`` once; the steps then solve against its projection
+    on the cone of curvatures at least as large as its noise. Where that does not pay (few rows
+    for the budget), the plan leaves it out.
+    """
+
+    preconditioned = True
