@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from skdp._threads import workers
-from skdp.engine import BoundedRows, Grid
+from skdp.engine import DenseRows, Grid
 from skdp.losses import LogisticLoss
 
 
@@ -45,7 +45,7 @@ def main():
 
     with workers(None) as threads, ThreadPoolExecutor(cores) as pool:
         start = perf_counter()
-        rows = BoundedRows(
+        rows = DenseRows(
             X,
             feature_norm=np.sqrt(d) + 1,
             slack=2.0,

@@ -217,20 +217,24 @@ def clip_integers(integers: FloatArray, limit: FloatArray | float) -> FloatArray
     return squares
 
 
-def _tame_rows(rows: FloatArray, bits: int) -> FloatArray:
+def _tame_rows(rows: FloatArray, bits: int, n_columns: int) -> FloatArray:
     """Integers that point like each row, however long it is, with exact squared norms.
 
     Every row is scaled by its own power of two, which is exact, until its largest entry is in
     [1/2, 1), and then takes as many bits as an exact squared norm allows.
     """
-    column_bits = rows.shape[1].bit_length()
-    bits = min(bits, (MANTISSA_BITS - column_bits) // 2)
+    bits = min(bits, (MANTISSA_BITS - n_columns.bit_length()) // 2)
     exponents = np.frexp(np.abs(rows).max(axis=1))[1]
     return np.trunc(np.ldexp(np.ldexp(rows, -exponents[:, None]), bits))
 
 
 def round_rows(
-    raw: NDArray[np.floating], *, scale: float, bits: int, limit: float
+    raw: NDArray[np.floating],
+    *,
+    scale: float,
+    bits: int,
+    limit: float,
+    n_columns: int | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Clip rows to a norm and round them toward zero onto the integer grid.
 
@@ -244,6 +248,8 @@ def round_rows(
         Binary places: one unit is ``2**bits`` integers.
     limit : float
         Largest squared integer norm, an integer at most ``4**(bits + 2)``.
+    n_columns : int, default=None
+        Number of columns of which `raw` holds those that are not zero. None: it holds all.
 
     Returns
     -------
@@ -272,7 +278,7 @@ def round_rows(
             null = ~np.isfinite(rows).all(axis=1)
             rows[null] = 0.0
             raw_squares[wild] = np.where(null, np.nan, np.inf)
-            tame = _tame_rows(rows, bits)
+            tame = _tame_rows(rows, bits, n_columns or rows.shape[1])
             lengths = np.sqrt(np.maximum(_squared_norms(tame), 1.0))
             integers[wild] = np.trunc(tame * (sqrt(limit) / lengths * _SHRINK)[:, None])
         return integers, clip_integers(integers, limit), raw_squares

@@ -31,8 +31,8 @@ A proposal is a uniform slot, hence a block and a number ``j``, and two independ
   (``V``) ``+ u`` (``j / C``) ``+ 2 u`` (differences) ``+ 2**-60`` (the bits of ``U`` and ``V`` not
   looked at) ``< 2**-50``, plus the relative error of `numpy.exp` on [-32, 0]. The sign is trusted
   where ``|z| > _ACCEPT_MARGIN = 2**-36``: this allows an `exp` that is wrong by ``2**16`` units in
-  the last place, and real ones are wrong by 4 at most. Nearer draws, one in ``2**28``, are settled
-  by `_accept_exact`.
+  the last place, where numpy's is wrong by one or two (the only thing assumed, not proved, and
+  tests measure it). Nearer draws, one in ``2**28``, are settled by `_accept_exact`.
 
 Tail
 ----
@@ -274,7 +274,7 @@ class _Proposals:
         z *= _MINUS_HALF_SQUARE
         np.exp(z, z)
         z -= self.table.height[slots]
-        z -= v * _HEIGHT_UNIT
+        z -= v.astype(np.float64) * _HEIGHT_UNIT
         verdict = z > _ZERO
         np.abs(z, z)
         if z[z.argmin()] <= _ACCEPT_MARGIN:
@@ -311,8 +311,8 @@ class _Proposals:
         t -= r
         high *= scale.foot
         t += high
-        t += self.x.view(np.uint32)[_LOW::2] * scale.low
-        t += self.rest * scale.rest
+        t += self.x.view(np.uint32)[_LOW::2].astype(np.float64) * scale.low
+        t += self.rest.astype(np.float64) * scale.rest
         q = np.rint(t, high)
         t -= q
         y = r.astype(np.int64)

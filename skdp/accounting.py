@@ -295,9 +295,12 @@ class PrivacyCost:
         units = [top * (scale // bottom) for top, bottom in ratios]
         top, bottom = self.mu.as_integer_ratio()
         divisor = sum(units) * bottom**2
-        parts = tuple(
-            replace(self, mu=_square_root(unit * top**2, divisor, up=False)) for unit in units
-        )
+        # Equal shares, of which a solver has many, are computed once.
+        made = {
+            unit: replace(self, mu=_square_root(unit * top**2, divisor, up=False))
+            for unit in set(units)
+        }
+        parts = tuple(made[unit] for unit in units)
         if self.mu > 0.0 and any(part.mu == 0.0 for part in parts):
             raise ValueError("a share is too small: its part of mu underflows to zero")
         return parts

@@ -6,10 +6,11 @@ Solvers ask it for sums (clipped gradients, second moments, counts); each comes 
 sum over blocks is all that another home of the rows (sparse, a cluster) would do differently.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import floor, frexp, sqrt
-from typing import TypeVar
+from math import ceil, floor, log2, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from skdp._threads import Workers
 from skdp.losses import Loss
 from skdp.plan import relation_factor
 
-__all__ = ["LONG", "SHORT", "BoundedRows", "Grid"]
+__all__ = ["LONG", "SHORT", "BoundedRows", "DenseRows", "Grid"]
 
 FloatArray = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -56,12 +57,14 @@ class Grid:
     residual_bits: int = 20
 
 
-class BoundedRows:
+class BoundedRows(ABC):
     """Rows of bounded norm on a grid, with a public constant column appended.
+
+    Subclasses say where the rows live; every home gives bitwise the same sums.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features), float32 or float64
+    X : ndarray or sparse array of shape (n_rows, n_features), float32 or float64
         Features in the caller's units.
     feature_norm : float
         Public norm, in the units of X, that together with the constant makes the unit.
@@ -81,8 +84,6 @@ class BoundedRows:
 
     Attributes
     ----------
-    data : ndarray of shape (n_rows, n_columns), float32
-        The working rows as integers, in units of ``2**-grid.row_bits``.
     n_rejected : int
         Number of rows with an entry that is not finite; they count as null records.
     scale : float
@@ -102,7 +103,7 @@ class BoundedRows:
 
     def __init__(
         self,
-        X: NDArray[np.floating],
+        X: Any,
         *,
         feature_norm: float,
         slack: float,
@@ -123,37 +124,77 @@ class BoundedRows:
         entries = self.n_rows * self.n_columns
         self._pool = pool if pool is not None and entries > _SERIAL_ENTRIES else Workers(1)
         self._cache_rows = max(64, _CACHE_BYTES // (8 * self.n_columns))
-        self.data: NDArray[np.float32] = np.empty((self.n_rows, self.n_columns), dtype=np.float32)
         # 1 / norm of the row, rounded down; 0 for a null row, whose residual is then 0 as well.
         self._inverse_norm: FloatArray = np.empty(self.n_rows)
+        self._allocate(X)
         self._round_all(X, null)
 
-    def _round_all(self, X: NDArray[np.floating], null: NDArray[np.bool_] | None) -> None:
+    @abstractmethod
+    def _allocate(self, X: Any) -> None:
+        """Make room for the working copy."""
+
+    @abstractmethod
+    def _round_block(
+        self, X: Any, rows: slice, constant: float, limit: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Round some rows into the working copy.
+
+        Parameters
+        ----------
+        X : ndarray or sparse array
+            All rows.
+        rows : slice
+            Which to round.
+        constant : float
+            Integer value of the constant column.
+        limit : float
+            Largest squared integer norm of the features.
+
+        Returns
+        -------
+        squares, raw_squares : ndarray
+            As of `round_rows`, of the features alone.
+        """
+
+    @abstractmethod
+    def _blank(self, rows: slice, which: NDArray[np.bool_]) -> None:
+        """Set rows of the working copy to zero."""
+
+    @abstractmethod
+    def _blocks(self, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
+        """The blocks of some parts, in float64, one at a time."""
+
+    @abstractmethod
+    def _predictor(self, part: slice, block: Any, weights: FloatArray) -> FloatArray:
+        """Rows of a block times weights."""
+
+    @abstractmethod
+    def _transposed(self, part: slice, block: Any, residual: FloatArray) -> FloatArray:
+        """Transposed block times residuals."""
+
+    @abstractmethod
+    def _outer(self, part: slice, block: Any, limit: float) -> FloatArray:
+        """Transposed block times block, rows clipped to a squared integer norm; may change it."""
+
+    def _round_all(self, X: Any, null: NDArray[np.bool_] | None) -> None:
         bits = self.grid.row_bits
         constant = self.constant * 2.0**bits
         unit = 4.0**bits - constant**2
         limit = self._slack**2 * 4.0**bits - constant**2
-        n_features = X.shape[1]
 
         def work(blocks: list[slice]) -> NDArray[np.int64]:
             tally = np.zeros(3, dtype=np.int64)  # long, short, rejected
             for rows in blocks:
-                integers, squares, raw = round_rows(
-                    X[rows], scale=self.scale, bits=bits, limit=limit
-                )
+                squares, raw = self._round_block(X, rows, constant, limit)
                 rejected = np.isnan(raw)
                 tally[2] += np.count_nonzero(rejected)
                 blank = rejected if null is None else rejected | null[rows]
                 raw[blank] = np.nan  # compares false below
                 tally[0] += np.count_nonzero(raw > unit * LONG**2)
                 tally[1] += np.count_nonzero(raw < unit * SHORT**2)
-                block = self.data[rows]
-                block[:, :n_features] = integers
-                if constant:
-                    block[:, -1] = constant
-                    squares += constant**2
+                squares += constant**2
                 if blank.any():
-                    block[blank] = 0.0
+                    self._blank(rows, blank)
                     squares[blank] = 0.0
                 inverse = 2.0**bits * (1.0 - 2.0**-48) / np.sqrt(squares)
                 self._inverse_norm[rows] = np.where(squares > 0, inverse, 0.0)
@@ -184,7 +225,7 @@ class BoundedRows:
 
     def _sum(
         self,
-        block_sum: Callable[[slice, FloatArray], FloatArray],
+        block_sum: Callable[[slice, Any], FloatArray],
         shape: tuple[int, ...],
         rows: int,
     ) -> ExactTotal:
@@ -192,10 +233,7 @@ class BoundedRows:
 
         def work(blocks: list[slice]) -> ExactTotal:
             total = ExactTotal(shape)
-            buffer = np.empty((min(rows, self.n_rows), self.n_columns))
-            for part in blocks:
-                block = buffer[: part.stop - part.start]
-                np.copyto(block, self.data[part])
+            for part, block in self._blocks(blocks):
                 total.add(block_sum(part, block))
             return total
 
@@ -263,9 +301,10 @@ class BoundedRows:
         rows = block_rows(bits, clip_norm, cap=self._cache_rows)
         weights = coefficients * 2.0**-self.grid.row_bits  # exact; blocks hold integers
 
-        def block_sum(part: slice, block: FloatArray) -> FloatArray:
-            residual = loss.residual(block @ weights, targets[part])
-            return block.T @ self._residual_integers(residual, part, clip_norm)
+        def block_sum(part: slice, block: Any) -> FloatArray:
+            residual = loss.residual(self._predictor(part, block, weights), targets[part])
+            integers = self._residual_integers(residual, part, clip_norm)
+            return self._transposed(part, block, integers)
 
         total = self._sum(block_sum, coefficients.shape, rows)
         sensitivity = clip_norm * relation_factor(self.neighboring)
@@ -273,7 +312,7 @@ class BoundedRows:
 
     def round_coefficients(self, coefficients: FloatArray) -> FloatArray:
         """Coefficients rounded so that their products with rows are exact in any order."""
-        return coefficients_to_grid(coefficients, self.grid.row_bits + frexp(self._slack)[1])
+        return coefficients_to_grid(coefficients, self.grid.row_bits + ceil(log2(self._slack)))
 
     def gram(self, name: str) -> BoundedSum:
         """Sum over rows, clipped to norm 1, of the outer product of the row with itself.
@@ -289,13 +328,10 @@ class BoundedRows:
         p = self.n_columns
         upper = np.triu_indices(p, 1)
 
-        def block_sum(part: slice, block: FloatArray) -> FloatArray:
-            long = np.flatnonzero(self._inverse_norm[part] < 1.0)
-            if long.size:
-                clipped = block[long]
-                clip_integers(clipped, 4.0**self.grid.row_bits)
-                block[long] = clipped
-            return block.T @ block
+        limit = 4.0**self.grid.row_bits
+
+        def block_sum(part: slice, block: Any) -> FloatArray:
+            return self._outer(part, block, limit)
 
         full = self._sum(block_sum, (p, p), rows)
         total = ExactTotal((p * (p + 1) // 2,))
@@ -309,3 +345,47 @@ class BoundedRows:
             relation_factor(self.neighboring, "nonnegative"),
             ((p, 1.0), (p * (p - 1) // 2, _OFF_DIAGONAL)),
         )
+
+
+class DenseRows(BoundedRows):
+    """Rows in memory, as a float32 working copy of integers (read once per pass)."""
+
+    def _allocate(self, X: NDArray[np.floating]) -> None:
+        self._data: NDArray[np.float32] = np.empty((self.n_rows, self.n_columns), dtype=np.float32)
+
+    def _round_block(
+        self, X: NDArray[np.floating], rows: slice, constant: float, limit: float
+    ) -> tuple[FloatArray, FloatArray]:
+        integers, squares, raw = round_rows(
+            X[rows], scale=self.scale, bits=self.grid.row_bits, limit=limit
+        )
+        block = self._data[rows]
+        block[:, : X.shape[1]] = integers
+        if constant:
+            block[:, -1] = constant
+        return squares, raw
+
+    def _blank(self, rows: slice, which: NDArray[np.bool_]) -> None:
+        self._data[rows][which] = 0.0
+
+    def _blocks(self, parts: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
+        longest = max(part.stop - part.start for part in parts)
+        buffer = np.empty((longest, self.n_columns))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            np.copyto(block, self._data[part])
+            yield part, block
+
+    def _predictor(self, part: slice, block: FloatArray, weights: FloatArray) -> FloatArray:
+        return block @ weights
+
+    def _transposed(self, part: slice, block: FloatArray, residual: FloatArray) -> FloatArray:
+        return block.T @ residual
+
+    def _outer(self, part: slice, block: FloatArray, limit: float) -> FloatArray:
+        long = np.flatnonzero(self._inverse_norm[part] < 1.0)
+        if long.size:
+            clipped = block[long]
+            clip_integers(clipped, limit)
+            block[long] = clipped
+        return block.T @ block

@@ -10,9 +10,15 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._lattice import BoundedSum, ExactTotal, floor_power_of_two, iter_blocks, round_rows
-from skdp._validation import Interval, StrOptions, check_features, check_seed
+from skdp._validation import (
+    Interval,
+    StrOptions,
+    check_features,
+    check_seed,
+    warn_large_delta,
+)
 from skdp.accounting import PrivacyCost, classic_sigma
-from skdp.base import PrivateEstimator
+from skdp.base import SEEDED, PrivateEstimator
 from skdp.exceptions import PrivacyBudgetError
 from skdp.noise import MAX_SIGMA_BITS, add_noise
 from skdp.plan import SIGMA_SLACK, Plan, PlannedRelease, ProblemShape, Release, relation_factor
@@ -24,6 +30,8 @@ __all__ = ["GaussianMechanism"]
 _GRID_BITS = 30
 _ROW_BITS = 20
 _BLOCK_ENTRIES = 1 << 17
+# Sizes for which neither the grid's step nor a value at the end of its range leaves float64.
+_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 class _ReleaseCounter:
@@ -158,8 +166,10 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         row = clip_norm * factor
         value = row if self.sensitivity is None else float(self.sensitivity)
         for name, size in (("sensitivity", value), ("clip_norm", clip_norm)):
-            if not (0 < size < 1e300):
-                raise ValueError(f"{name} must be positive and below 1e300, got {size:g}")
+            if not (_SMALLEST < size < _LARGEST):
+                raise ValueError(
+                    f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}, got {size:g}"
+                )
         return value, clip_norm, row
 
     def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
@@ -214,6 +224,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         self._check_parameters()
         n_samples, n_features = check_features(self, X, reset=True).shape
         self.plan_ = self.plan(n_samples, n_features)
+        warn_large_delta(self.plan_.budget, n_samples)
         value, self.clip_norm_, row = self._sizes(n_features)
         self.sigma_ = self.row_sigma_ = 0.0
         if self.plan_.releases:
@@ -227,11 +238,16 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     def privacy_cost_(self) -> PrivacyCost:
         """Cost of the planned releases, or of those made when `transform` was called more often."""
         check_is_fitted(self, "plan_")
-        planned = self.planned_cost()
-        if not planned.is_finite or self._counter.made <= self.n_releases:
+        # Of the plan that the noise was made for, not of parameters changed since.
+        planned = self.plan_.budget
+        if not planned.is_finite:
             return planned
-        one = planned.split([1.0] * self.n_releases)[0]
-        return PrivacyCost.compose([one] * self._counter.made)
+        if self.random_state is not None:
+            planned = planned.with_assumptions(SEEDED)
+        count = self.plan_.releases[0].count
+        if self._counter.made <= count:
+            return planned
+        return PrivacyCost.compose([planned.split([1.0] * count)[0]] * self._counter.made)
 
     @property
     def releases_(self) -> tuple[Release, ...]:
@@ -269,22 +285,22 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise ValueError("value must hold finite numbers")
         array = array.astype(np.float64)
-        if sensitivity is not None and not (0 < sensitivity < 1e300):
-            raise ValueError("sensitivity must be positive and below 1e300")
+        if sensitivity is not None and not (_SMALLEST < sensitivity < _LARGEST):
+            raise ValueError(f"sensitivity must be between {_SMALLEST:g} and {_LARGEST:g}")
         if not self.plan_.releases:
             return array
-        if self._counter.made >= self.n_releases:
+        planned = self.plan_.releases[0]
+        if self._counter.made >= planned.count:
             raise PrivacyBudgetError(
-                f"all of the n_releases={self.n_releases} planned releases were made; fit a "
+                f"all of the n_releases={planned.count} planned releases were made; fit a "
                 "mechanism with more, or with a new budget"
             )
-        planned = self.plan_.releases[0]
         size = planned.sensitivity
         if sensitivity is not None:
             size = sensitivity * (1.0 + 2.0**-_GRID_BITS)
         sigma = size / planned.mu * SIGMA_SLACK
         step = _step(size, array.size, sigma)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             integers = np.rint(np.clip(array / step, -(2.0**61), 2.0**61))
         return self._noisy(integers, step, sigma, size)
 

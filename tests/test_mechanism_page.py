@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from skdp import GaussianMechanism
 from skdp.accounting import PrivacyCost, classic_sigma, gdp_delta, gdp_epsilon, gdp_mu
-from skdp.engine import BoundedRows, Grid
+from skdp.engine import DenseRows, Grid
 
 PAGE = Path(__file__).parents[1] / "docs" / "mechanism.rst"
 EPSILONS = [1e-3, 0.01, 0.1, 0.3, 0.7, 0.999]
@@ -222,7 +222,7 @@ def test_known_widths_of_coordinates_allow_less_noise():
 
 
 def second_moments(X):
-    rows = BoundedRows(
+    rows = DenseRows(
         X, feature_norm=1.0, slack=1.0, constant=0.0, neighboring="add_or_remove", grid=Grid()
     )
     return rows.gram("second moments")

@@ -17,8 +17,8 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 FONT = FontProperties(size=12, math_fontfamily="stix")
-# The drawing size of 12 stands for one em of the surrounding text.
-UNIT = 12.0
+# What stands for one em of the surrounding text, whose letters are larger than this font's.
+UNIT = 11.0
 MARGIN = 0.6
 COMMANDS = {
     Path.MOVETO: "M",

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp._validation import Interval, StrOptions, check_features
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
-from skdp.engine import LONG, SHORT, BoundedRows
+from skdp.engine import LONG, SHORT, BoundedRows, DenseRows
 from skdp.exceptions import UtilityWarning
 from skdp.losses import Loss
 from skdp.noise import NoiseCore
@@ -131,10 +133,11 @@ class PrivateLinearModel(PrivateLearner):
 
     # ---- fit ----
 
-    def _bounded_rows(self, X: NDArray[np.floating], plan: Plan, pool: Workers) -> BoundedRows:
+    def _bounded_rows(self, X: Any, plan: Plan, pool: Workers) -> BoundedRows:
         settings = SolverSettings(**plan.settings)
         solving = tuple(r for r in plan.releases if r.name in ("second moments", "gradient"))
-        rows = BoundedRows(
+        home = SparseRows if issparse(X) else DenseRows
+        rows = home(
             X,
             feature_norm=self._norm(X.shape[1]),
             slack=settings.row_slack,
@@ -205,6 +208,6 @@ class PrivateLinearModel(PrivateLearner):
 
     def _linear_predictor(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "coef_")
-        X = check_features(self, X, reset=False)
+        X = check_features(self, X, reset=False, accept_sparse="csr")
         with np.errstate(all="ignore"):  # a warning would tell of single rows
             return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)

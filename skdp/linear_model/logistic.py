@@ -188,7 +188,7 @@ default="preconditioned-gradient-descent"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Features, standardised or otherwise of public norm.
         y : array-like of shape (n_samples,)
             Labels.
@@ -198,12 +198,15 @@ default="preconditioned-gradient-descent"
         self : DPLogisticRegression
         """
         self._check_parameters()
-        features, labels = check_features_and_target(self, X, y, y_numeric=False)
+        features, labels = check_features_and_target(
+            self, X, y, y_numeric=False, accept_sparse="csr"
+        )
         labels = without_data(column_or_1d, labels, warn=True)
         classes, assumptions = declared_classes(self.classes, labels)
         codes = encode_labels(labels, classes)
         n_outputs = 1 if len(classes) == 2 else len(classes)
-        plan = self.plan(len(features), features.shape[1], n_outputs)
+        n_samples, n_features = features.shape
+        plan = self.plan(n_samples, n_features, n_outputs)
         self.classes_ = classes
         if not plan.budget.is_finite:
             self._fit_non_private(features, codes)
@@ -255,7 +258,7 @@ default="preconditioned-gradient-descent"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Samples; they are not clipped.
 
         Returns
@@ -271,7 +274,7 @@ default="preconditioned-gradient-descent"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -289,7 +292,7 @@ default="preconditioned-gradient-descent"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -304,7 +307,7 @@ default="preconditioned-gradient-descent"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -320,4 +323,5 @@ default="preconditioned-gradient-descent"
         tags = super().__sklearn_tags__()
         # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
         tags.classifier_tags.poor_score = self._is_private
+        tags.input_tags.sparse = True
         return tags

@@ -73,7 +73,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Features, standardised or otherwise of public norm.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
@@ -84,9 +84,12 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
             The fitted estimator.
         """
         self._check_parameters()
-        features, target = check_features_and_target(self, X, y, y_numeric=True, multi_output=True)
+        features, target = check_features_and_target(
+            self, X, y, y_numeric=True, multi_output=True, accept_sparse="csr"
+        )
         n_outputs = 1 if target.ndim == 1 else target.shape[1]
-        plan = self.plan(len(features), features.shape[1], n_outputs)
+        n_samples, n_features = features.shape
+        plan = self.plan(n_samples, n_features, n_outputs)
         if not plan.budget.is_finite:
             twin = self.make_non_private().fit(features, target)
             self.coef_, self.intercept_ = twin.coef_, twin.intercept_
@@ -128,7 +131,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Samples; they are not clipped.
 
         Returns
@@ -141,6 +144,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         tags = super().__sklearn_tags__()
         # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
         tags.regressor_tags.poor_score = self._is_private
+        tags.input_tags.sparse = True
         return tags
 
 

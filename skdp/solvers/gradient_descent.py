@@ -145,7 +145,9 @@ class GradientDescent:
     ) -> Any:
         """Function that turns a gradient into a step."""
         if not settings.gram_share:
-            return lambda gradient: gradient / n_rows
+            # The penalty's part of the step is taken implicitly: stable however strong it is.
+            curvature = n_rows + settings.learning_rate * penalty
+            return lambda gradient: (gradient.T / curvature).T
         bounded = rows.gram("second moments")
         released = noise.release(bounded)
         p = rows.n_columns
@@ -155,8 +157,10 @@ class GradientDescent:
         gram[upper] = gram[upper[1], upper[0]] = released[p:]
         sigma = noise.sigma("second moments")
         values, vectors = eigh(gram)
-        # Negative eigenvalues are noise; the floor is the size of its spectral norm.
-        values = np.maximum(values, 0.0) + settings.ridge_floor * sigma * sqrt(p)
+        # Negative eigenvalues are noise; the floor is the size of its spectral norm. Its own
+        # least value keeps the factorisation possible when the user wants no floor.
+        least = 2.0**-40 * max(values[-1], sigma)
+        values = np.maximum(values, 0.0) + max(settings.ridge_floor * sigma * sqrt(p), least)
         hessian = loss.curvature * (vectors * values) @ vectors.T + np.diag(penalty)
         factor = cho_factor(hessian)
         return lambda gradient: cho_solve(factor, gradient)

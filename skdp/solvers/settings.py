@@ -96,14 +96,8 @@ def choose_settings(
     if chosen.get("gram_share") is not None:
         use_gram = preconditioned and chosen["gram_share"] > 0
     if not use_gram:
-        rule: dict[str, Any] = {
-            "clip_norm": 0.35,
-            "max_iter": 80,
-            "gram_share": 0.0,
-            "ridge_floor": 0.0,
-        }
-        if squared:
-            rule["clip_norm"] = 1.0
+        rule = {"max_iter": 80, "gram_share": 0.0, "ridge_floor": 0.0}
+        rule["clip_norm"] = 1.0 if squared else 0.35
     elif squared:
         rule = {"clip_norm": 1.0, "max_iter": 10, "gram_share": 0.15, "ridge_floor": 3.0}
     else:
