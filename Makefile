@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh clone; `make help` lists the rest.
 # Each environment is made from pinned packages on first use, and made anew when pyproject.toml, its
-# constraints file or the version of skdp change. pip's own configuration applies.
+# constraints file, the version of skdp or PYTHON change. pip's own configuration applies.
 
 SHELL = /bin/sh
 .NOTPARALLEL:
@@ -17,8 +17,10 @@ ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST_ARGS ?=
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' skdp/__init__.py)
-READY = $(VENV)/.skdp-$(VERSION)
-READY_OLDEST = $(VENV_OLDEST)/.skdp-$(VERSION)
+# The stamps' names carry what the files they depend on do not say.
+STAMP = .skdp-$(VERSION)$(subst /,_,$(PYTHON))
+READY = $(VENV)/$(STAMP)
+READY_OLDEST = $(VENV_OLDEST)/$(STAMP)
 BIN = $(VENV)/bin
 INSTALL = -m pip install -q --no-build-isolation -c
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal

@@ -49,6 +49,7 @@ def main():
             X,
             feature_norm=np.sqrt(d) + 1,
             slack=2.0,
+            feature_bound=np.inf,
             constant=0.25,
             neighboring="add_or_remove",
             grid=Grid(20, 20),

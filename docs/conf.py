@@ -66,6 +66,7 @@ html_show_sourcelink = False
 # Only the reference and the gallery have pages below them to navigate.
 html_sidebars = {page.stem: [] for page in HERE.glob("*.rst") if page.stem != "api"}
 html_theme_options = {
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -3,8 +3,14 @@
 from skdp._discovery import all_estimators
 from skdp._show_versions import show_versions
 from skdp.accounting import PrivacyCost
+from skdp.budget import PrivacyBudget
+from skdp.cost import privacy_cost
+from skdp.display import PrivacyUtilityDisplay
 from skdp.linear_model import DPLinearRegression, DPLogisticRegression, DPRidge
 from skdp.mechanism import GaussianMechanism
+from skdp.model_selection import privacy_utility_curve
+from skdp.preprocessing import DPStandardScaler
+from skdp.twins import non_private
 
 __version__ = "0.1.0"
 
@@ -12,8 +18,14 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPRidge",
+    "DPStandardScaler",
     "GaussianMechanism",
+    "PrivacyBudget",
     "PrivacyCost",
+    "PrivacyUtilityDisplay",
     "all_estimators",
+    "non_private",
+    "privacy_cost",
+    "privacy_utility_curve",
     "show_versions",
 ]

@@ -8,7 +8,7 @@ the exact result. Blocks are accumulated as two-limb integers that cannot overfl
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import frexp, sqrt
+from math import frexp, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "clip_integers",
     "coefficients_to_grid",
     "counts",
+    "entry_bound",
     "floor_power_of_two",
     "iter_blocks",
     "round_rows",
@@ -100,6 +101,18 @@ class ExactTotal:
     def shape(self) -> tuple[int, ...]:
         """Shape of the sum."""
         return self.high.shape
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.high.size
+
+    def copy(self) -> "ExactTotal":
+        """A total of its own with the same value."""
+        other = ExactTotal.__new__(ExactTotal)
+        other.high, other.low = self.high.copy(), self.low.copy()
+        other._uncarried = self._uncarried
+        return other
 
     def add(self, block: NDArray[np.float64] | NDArray[np.int64]) -> None:
         """Add an array of integers (int64, or float64 holding exact integers)."""
@@ -234,9 +247,10 @@ def round_rows(
     scale: float,
     bits: int,
     limit: float,
+    bound: float = inf,
     n_columns: int | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Clip rows to a norm and round them toward zero onto the integer grid.
+    """Clip entries and rows, and round them toward zero onto the integer grid.
 
     Parameters
     ----------
@@ -248,6 +262,9 @@ def round_rows(
         Binary places: one unit is ``2**bits`` integers.
     limit : float
         Largest squared integer norm, an integer at most ``4**(bits + 2)``.
+    bound : float, default=inf
+        Largest absolute value of an entry, in the caller's units. It shapes the rows and
+        guarantees nothing: that is what `limit` does.
     n_columns : int, default=None
         Number of columns of which `raw` holds those that are not zero. None: it holds all.
 
@@ -270,18 +287,32 @@ def round_rows(
     with np.errstate(all="ignore"):
         integers = np.multiply(raw, scale * 2.0**bits, dtype=np.float64)
         np.trunc(integers, out=integers)
-        squares = _squared_norms(integers)
-        raw_squares = squares.copy()
-        wild = np.flatnonzero(~(squares < 2.0**MANTISSA_BITS))
-        if wild.size:
-            rows = np.asarray(raw[wild], dtype=np.float64)
-            null = ~np.isfinite(rows).all(axis=1)
-            rows[null] = 0.0
-            raw_squares[wild] = np.where(null, np.nan, np.inf)
+        raw_squares = _squared_norms(integers)
+        squares = raw_squares
+        wild = ~(raw_squares < 2.0**MANTISSA_BITS)
+        if wild.any():
+            null = wild.copy()
+            null[wild] = ~np.isfinite(raw[wild]).all(axis=1)
+            raw_squares[wild] = inf
+            raw_squares[null] = np.nan
+            integers[null] = 0.0
+        if bound < inf:
+            largest = entry_bound(bound, scale, bits)
+            np.clip(integers, -largest, largest, out=integers)
+            squares = _squared_norms(integers)
+        wild = ~(squares < 2.0**MANTISSA_BITS)
+        if wild.any():
+            rows = np.clip(np.asarray(raw[wild], dtype=np.float64), -bound, bound)
+            rows[np.isnan(raw_squares[wild])] = 0.0
             tame = _tame_rows(rows, bits, n_columns or rows.shape[1])
             lengths = np.sqrt(np.maximum(_squared_norms(tame), 1.0))
             integers[wild] = np.trunc(tame * (sqrt(limit) / lengths * _SHRINK)[:, None])
         return integers, clip_integers(integers, limit), raw_squares
+
+
+def entry_bound(bound: float, scale: float, bits: int) -> float:
+    """Largest integer that an entry of `round_rows` may have."""
+    return float(np.floor(bound * scale * 2.0**bits)) if bound < inf else inf
 
 
 def coefficients_to_grid(coefficients: FloatArray, bits: int) -> FloatArray:

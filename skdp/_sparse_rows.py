@@ -41,7 +41,7 @@ class SparseRows(BoundedRows):
         self._source = X
         self._indptr, self._indices = X.indptr, X.indices
         self._n_features = X.shape[1]
-        self._data = np.empty(X.nnz, dtype=np.float32)
+        self.data = np.empty(X.nnz, dtype=np.float32)
         # Integer value of the constant column, zero in null rows.
         self._constants = np.zeros(self.n_rows)
 
@@ -56,22 +56,23 @@ class SparseRows(BoundedRows):
             scale=self.scale,
             bits=self.grid.row_bits,
             limit=limit,
+            bound=self._feature_bound,
             n_columns=self._n_features,
         )
-        self._data[start:stop] = integers[kept]
+        self.data[start:stop] = integers[kept]
         self._constants[rows] = constant
         return squares, raw
 
     def _blank(self, rows: slice, which: NDArray[np.bool_]) -> None:
         for row in np.flatnonzero(which) + rows.start:
-            self._data[self._indptr[row] : self._indptr[row + 1]] = 0.0
+            self.data[self._indptr[row] : self._indptr[row + 1]] = 0.0
         self._constants[rows][which] = 0.0
 
-    def _blocks(self, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
+    def _blocks(self, parts: list[slice], *, wide: bool = True) -> Iterator[tuple[slice, Any]]:
         for part in parts:
             start, stop = self._indptr[part.start], self._indptr[part.stop]
             indptr = self._indptr[part.start : part.stop + 1] - start
-            values = self._data[start:stop].astype(np.float64)
+            values = self.data[start:stop].astype(np.float64)
             shape = (len(indptr) - 1, self._n_features)
             yield part, csr_array((values, self._indices[start:stop], indptr), shape=shape)
 

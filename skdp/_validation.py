@@ -159,6 +159,11 @@ def check_budget(epsilon: float | PrivacyCost, delta: float, neighboring: str) -
                 f"epsilon is a PrivacyCost for neighboring={epsilon.neighboring!r}, but the "
                 f"estimator has neighboring={neighboring!r}; make them equal"
             )
+        if epsilon.unit != "record":
+            raise ValueError(
+                f"epsilon is a PrivacyCost for unit={epsilon.unit!r}, but what is clipped here, "
+                "and hence protected, is a record"
+            )
         if not epsilon.mu > 0:
             raise ValueError("epsilon is a PrivacyCost of zero: nothing could be released")
         return epsilon
@@ -264,10 +269,11 @@ def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]
             stacklevel=4,
         )
         return found, ("the set of class labels in y is public",)
-    labels = np.unique(np.asarray(classes))
-    if labels.ndim != 1 or len(labels) < 2:
+    declared = np.asarray(classes)
+    labels = np.unique(declared)
+    if declared.ndim != 1 or len(labels) < 2:
         raise ValueError("classes must list at least 2 different labels")
-    if len(labels) != len(np.asarray(classes).ravel()):
+    if len(labels) != len(declared):
         raise ValueError("classes must not repeat a label")
     return labels, ()
 

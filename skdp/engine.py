@@ -9,19 +9,22 @@ sum over blocks is all that another home of the rows (sparse, a cluster) would d
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import ceil, floor, log2, sqrt
+from math import ceil, floor, inf, isfinite, log2, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._kernels import kernels
 from skdp._lattice import (
+    MANTISSA_BITS,
     BoundedSum,
     ExactTotal,
     block_rows,
     clip_integers,
     coefficients_to_grid,
     counts,
+    entry_bound,
     iter_blocks,
     round_rows,
 )
@@ -34,9 +37,11 @@ __all__ = ["LONG", "SHORT", "BoundedRows", "DenseRows", "Grid"]
 FloatArray = NDArray[np.float64]
 Result = TypeVar("Result")
 # Rows per block where the exactness budget allows more: a block of this size fits the caches.
-_CACHE_BYTES = 1 << 20
+_CACHE_BYTES = 1 << 22
 # Below this many entries a pass is shorter than handing it to threads.
 _SERIAL_ENTRIES = 1 << 18
+# From this many entries on, compiled passes are used.
+_COMPILED_ENTRIES = 1 << 23
 # Rows that do not fit their norm bound: more than 3 times as long, or less than a tenth.
 # Standardised rows have mean square norm n_features: at most one in nine is that long.
 LONG, SHORT = 3.0, 0.1
@@ -71,6 +76,8 @@ class BoundedRows(ABC):
     slack : float
         Rows are clipped to a norm of `slack` units; second moments clip them to one unit again.
         A power of two.
+    feature_bound : float, default=inf
+        Public bound, in the units of X, that entries are clipped to; inf for none.
     constant : float
         Value, in units of `feature_norm`, of the column appended for the intercept; 0 for none.
     neighboring : {"add_or_remove", "replace"}
@@ -107,6 +114,7 @@ class BoundedRows(ABC):
         *,
         feature_norm: float,
         slack: float,
+        feature_bound: float = inf,
         constant: float,
         neighboring: str,
         grid: Grid,
@@ -118,6 +126,7 @@ class BoundedRows(ABC):
         self.n_rows, n_features = X.shape
         self.n_columns = n_features + bool(constant)
         self._slack = slack
+        self._feature_bound = feature_bound
         joint = sqrt(1.0 + constant**2)
         self.constant = floor(constant / joint * 2.0**grid.row_bits) * 2.0**-grid.row_bits
         self.scale = 1.0 / (feature_norm * joint)
@@ -161,8 +170,8 @@ class BoundedRows(ABC):
         """Set rows of the working copy to zero."""
 
     @abstractmethod
-    def _blocks(self, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-        """The blocks of some parts, in float64, one at a time."""
+    def _blocks(self, parts: list[slice], *, wide: bool = True) -> Iterator[tuple[slice, Any]]:
+        """The blocks of some parts, one at a time; `wide`: for products of several columns."""
 
     @abstractmethod
     def _predictor(self, part: slice, block: Any, weights: FloatArray) -> FloatArray:
@@ -233,7 +242,7 @@ class BoundedRows(ABC):
 
         def work(blocks: list[slice]) -> ExactTotal:
             total = ExactTotal(shape)
-            for part, block in self._blocks(blocks):
+            for part, block in self._blocks(blocks, wide=len(shape) == 2):
                 total.add(block_sum(part, block))
             return total
 
@@ -250,23 +259,25 @@ class BoundedRows(ABC):
         """
         places = 2.0**self.grid.residual_bits
         # One rounding of the product is covered by the shrunk inverse norm.
-        bound = np.floor(self._inverse_norm[rows] * (clip_norm * places))
-        undefined = np.isnan(residual)
-        if undefined.any():  # one record must never poison a sum
-            residual = np.where(undefined, 0.0, residual)
+        bound = self._inverse_norm[rows] * (clip_norm * places)
+        np.floor(bound, out=bound)
+        if not isfinite(np.add.reduce(residual, axis=None)):  # one record must not poison a sum
+            residual = np.where(np.isnan(residual), 0.0, residual)
+        integers = residual * places
         if residual.ndim == 1:
-            integers = np.rint(np.abs(residual) * places)
-            return np.copysign(np.minimum(integers, bound), residual)
+            np.rint(integers, out=integers)
+            np.minimum(integers, bound, out=integers)
+            np.negative(bound, out=bound)
+            return np.maximum(integers, bound, out=integers)
         # Rows far beyond any bound are shrunk first, so that their squared norms stay exact.
         top = 2.0 ** ((52 - residual.shape[1].bit_length()) // 2)
-        integers = residual * places
         peak = np.abs(integers).max(axis=1)
         if (peak > top).any():
             large = np.flatnonzero(peak > top)
             finite = np.minimum(peak[large], 2.0**1000)
             integers[large] = np.clip(integers[large], -(2.0**1000), 2.0**1000)
             integers[large] *= (top / finite)[:, None]
-        integers = np.rint(integers)
+        np.rint(integers, out=integers)
         clip_integers(integers, np.minimum(np.square(bound), 2.0**52))
         return integers
 
@@ -347,45 +358,88 @@ class BoundedRows(ABC):
         )
 
 
+def _by_rows(block: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The block, copied if it lies in memory column by column."""
+    if block.strides[0] >= block.strides[1]:
+        return block
+    copy = np.empty(block.shape, dtype=block.dtype)
+    for j in range(block.shape[1]):  # three times as fast as one copy of the block
+        copy[:, j] = block[:, j]
+    return copy
+
+
 class DenseRows(BoundedRows):
-    """Rows in memory, as a float32 working copy of integers (read once per pass)."""
+    """Rows in memory, as a float32 working copy of integers (read once per pass).
+
+    Large data use compiled passes where numba is installed; the results are the same.
+    """
 
     def _allocate(self, X: NDArray[np.floating]) -> None:
-        self._data: NDArray[np.float32] = np.empty((self.n_rows, self.n_columns), dtype=np.float32)
+        self.data: NDArray[np.float32] = np.empty((self.n_rows, self.n_columns), dtype=np.float32)
+        # Loading the compiler takes longer than fitting small data.
+        self._compiled = kernels() if self.data.size >= _COMPILED_ENTRIES else None
 
     def _round_block(
         self, X: NDArray[np.floating], rows: slice, constant: float, limit: float
     ) -> tuple[FloatArray, FloatArray]:
-        integers, squares, raw = round_rows(
-            X[rows], scale=self.scale, bits=self.grid.row_bits, limit=limit
-        )
-        block = self._data[rows]
-        block[:, : X.shape[1]] = integers
+        raw, block = _by_rows(X[rows]), self.data[rows]
+        features = block[:, : raw.shape[1]]
         if constant:
             block[:, -1] = constant
-        return squares, raw
+        bits = self.grid.row_bits
+        if self._compiled is None:
+            features[:], squares, raw_squares = round_rows(
+                raw, scale=self.scale, bits=bits, limit=limit, bound=self._feature_bound
+            )
+            return squares, raw_squares
+        squares, raw_squares = np.empty((2, len(raw)))
+        largest = entry_bound(self._feature_bound, self.scale, bits)
+        # The whole block: it is contiguous, which its features alone are not.
+        self._compiled.round_block(
+            raw, self.scale * 2.0**bits, largest, block, squares, raw_squares
+        )
+        long = np.flatnonzero(~((squares <= limit) & (raw_squares < 2.0**MANTISSA_BITS)))
+        if long.size:
+            features[long], squares[long], raw_squares[long] = round_rows(
+                raw[long], scale=self.scale, bits=bits, limit=limit, bound=self._feature_bound
+            )
+        return squares, raw_squares
 
     def _blank(self, rows: slice, which: NDArray[np.bool_]) -> None:
-        self._data[rows][which] = 0.0
+        self.data[rows][which] = 0.0
 
-    def _blocks(self, parts: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
+    def _blocks(self, parts: list[slice], *, wide: bool = True) -> Iterator[tuple[slice, Any]]:
+        if self._compiled is not None and not wide:
+            for part in parts:
+                yield part, self.data[part]
+            return
         longest = max(part.stop - part.start for part in parts)
         buffer = np.empty((longest, self.n_columns))
         for part in parts:
             block = buffer[: part.stop - part.start]
-            np.copyto(block, self._data[part])
+            np.copyto(block, self.data[part])
             yield part, block
 
-    def _predictor(self, part: slice, block: FloatArray, weights: FloatArray) -> FloatArray:
-        return block @ weights
+    def _predictor(self, part: slice, block: Any, weights: FloatArray) -> FloatArray:
+        if block.dtype == np.float64:
+            return np.asarray(block @ weights)
+        assert self._compiled is not None
+        out = np.empty(len(block))
+        self._compiled.predictor(block, weights, out)
+        return out
 
-    def _transposed(self, part: slice, block: FloatArray, residual: FloatArray) -> FloatArray:
-        return block.T @ residual
+    def _transposed(self, part: slice, block: Any, residual: FloatArray) -> FloatArray:
+        if block.dtype == np.float64:
+            return np.asarray(block.T @ residual)
+        assert self._compiled is not None
+        out = np.zeros(self.n_columns)
+        self._compiled.transposed(block, residual, out)
+        return out
 
-    def _outer(self, part: slice, block: FloatArray, limit: float) -> FloatArray:
+    def _outer(self, part: slice, block: Any, limit: float) -> FloatArray:
         long = np.flatnonzero(self._inverse_norm[part] < 1.0)
         if long.size:
             clipped = block[long]
             clip_integers(clipped, limit)
             block[long] = clipped
-        return block.T @ block
+        return np.asarray(block.T @ block)

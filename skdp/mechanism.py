@@ -299,7 +299,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         if sensitivity is not None:
             size = sensitivity * (1.0 + 2.0**-_GRID_BITS)
         sigma = size / planned.mu * SIGMA_SLACK
-        step = _step(size, array.size, sigma)
+        step = floor_power_of_two(size * 2.0**-_GRID_BITS / sqrt(max(array.size, 1)))
         with np.errstate(all="ignore"):
             integers = np.rint(np.clip(array / step, -(2.0**61), 2.0**61))
         return self._noisy(integers, step, sigma, size)
@@ -335,6 +335,8 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     def _noisy(
         self, integers: NDArray[np.float64], step: float, sigma: float, sensitivity: float
     ) -> NDArray[np.float64]:
+        if sigma / step > 2.0**MAX_SIGMA_BITS:
+            raise ValueError("the budget is too small for a value with so many entries")
         total = ExactTotal(integers.shape)
         total.add(integers)
         bounded = BoundedSum("value", total, step, sensitivity)
@@ -351,11 +353,3 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         tags.requires_fit = True
         tags.non_deterministic = self._is_private
         return tags
-
-
-def _step(sensitivity: float, size: int, sigma: float) -> float:
-    """Grid step: a power of two from the sensitivity and the number of entries alone."""
-    step = floor_power_of_two(sensitivity * 2.0**-_GRID_BITS / sqrt(max(size, 1)))
-    if sigma / step > 2.0**MAX_SIGMA_BITS:
-        raise ValueError("the budget is too small for a value with so many entries")
-    return step

@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._lattice import BoundedSum, ExactTotal
+from skdp._lattice import BoundedSum
 from skdp._sampler import BitSource, keyed_source, rounded_gaussian, system_source
 from skdp.exceptions import PrivacyBudgetError
 from skdp.plan import PlannedRelease, Release
@@ -51,8 +51,7 @@ def add_noise(
     """
     if not (isfinite(sigma) and sigma > 0):
         raise ValueError("a release needs noise: sigma must be positive and finite")
-    shape = bounded.total.shape
-    size = int(np.prod(shape))
+    shape, size = bounded.total.shape, bounded.total.size
     source: BitSource
     if seed is None:
         source = system_source()
@@ -60,10 +59,12 @@ def add_noise(
         keys = [seed, bounded.name, sigma.hex(), float(bounded.unit).hex(), shape, *context]
         source = keyed_source(*(repr(k).encode() for k in keys), bounded.total.tobytes())
     units = sigma / bounded.unit
-    groups = bounded.groups or ((size, 1.0),)
-    noise = np.concatenate([rounded_gaussian(units * w, count, source) for count, w in groups])
-    total = ExactTotal(shape)
-    total.merge(bounded.total)
+    if bounded.groups:
+        draws = [rounded_gaussian(units * w, count, source) for count, w in bounded.groups]
+        noise = np.concatenate(draws)
+    else:
+        noise = rounded_gaussian(units, size, source)
+    total = bounded.total.copy()
     total.add(noise.reshape(shape))
     return total.to_float(bounded.unit)
 

@@ -17,6 +17,8 @@ __all__ = ["Plan", "PlannedRelease", "ProblemShape", "Release", "relation_factor
 # Noise scales carry this relative slack: it pays for the rounding of mu and sigma, so that what
 # is spent is never above what was planned (shared decision of the accounting and the ledger).
 SIGMA_SLACK = 1.0 + 2.0**-40
+# Smallest mu of one release: the noise of any less would leave the 64 bits of its grid.
+_LEAST_MU = 2.0**-40
 
 
 def relation_factor(neighboring: str, kind: str = "signed") -> float:
@@ -123,6 +125,11 @@ class Plan:
         Every release, in order. Empty when `budget` is infinite.
     settings : mapping
         The solver's settings chosen for this shape and budget.
+
+    Raises
+    ------
+    ValueError
+        If the budget is too small for the noise of a release.
     """
 
     shape: ProblemShape
@@ -132,6 +139,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        for release in self.releases:
+            if not release.mu >= _LEAST_MU:
+                raise ValueError(
+                    f"the budget is too small: {release.name!r} would be released with "
+                    f"mu={release.mu:g}, and noise is available down to mu={_LEAST_MU:.3g}"
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mappingproxy cannot be pickled
         return type(self), (self.shape, self.budget, self.releases, dict(self.settings))

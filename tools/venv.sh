@@ -47,5 +47,5 @@ fi
 echo "skdp: making $venv with $found (Python $(version "$found")), packages pinned by $constraints"
 rm -rf "$venv"
 "$found" -m venv "$venv"
-"$venv/bin/python" -m pip install -q -c "$constraints" pip
+"$venv/bin/python" -m pip install -q -U -c "$constraints" pip
 "$venv/bin/python" -m pip install -q -c "$constraints" hatchling

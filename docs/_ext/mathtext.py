@@ -40,11 +40,14 @@ SYNONYMS = {
     "lor": "vee",
 }
 SYNONYM = re.compile(rf"\\({'|'.join(SYNONYMS)})(?![A-Za-z])")
+# TeX lets the braces of a single letter or symbol go.
+ROOT = re.compile(r"\\sqrt\s*(\\[A-Za-z]+|[A-Za-z0-9])")
 
 
 def render(tex):
     """Return one line of TeX mathematics as an SVG element on the text's baseline."""
-    known = SYNONYM.sub(lambda match: "\\" + SYNONYMS[match[1]], tex)
+    known = ROOT.sub(r"\\sqrt{\1}", tex)
+    known = SYNONYM.sub(lambda match: "\\" + SYNONYMS[match[1]], known)
     text = f"${known}$"
     width, height, descent = text_to_path.get_text_width_height_descent(text, FONT, ismath=True)
     # textpath works at its own fixed size; its metrics come back scaled to the font's.

@@ -1,7 +1,7 @@
 """What private linear models share: parameters, plan, and the flow of a fit."""
 
 import warnings
-from math import isinf
+from math import inf, isinf
 from numbers import Integral, Real
 from typing import Any
 
@@ -78,15 +78,22 @@ class PrivateLinearModel(PrivateLearner):
         """Releases that look at the targets before the solver, and the budget left for it."""
         return (), budget
 
+    def _entry_bound(self, n_features: int) -> float:
+        """Bound that single features are clipped to, in learning and in prediction."""
+        return inf
+
     # ---- plan ----
 
     def _shape(self, n_samples: int, n_features: int, n_outputs: int) -> ProblemShape:
         return ProblemShape(self.n_rows or n_samples, n_features, n_outputs)
 
     def _norm(self, n_features: int) -> float:
-        if self.feature_norm is not None:
-            return float(self.feature_norm)
-        return default_feature_norm(n_features)
+        if self.feature_norm is None:
+            return default_feature_norm(n_features)
+        norm = float(self.feature_norm)
+        if not (1e-150 <= norm <= 1e150):  # its square and its reciprocal are ordinary floats
+            raise ValueError(f"feature_norm must be between 1e-150 and 1e150, got {norm:g}")
+        return norm
 
     def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
         """All that `fit` would release, computed without data.
@@ -107,6 +114,7 @@ class PrivateLinearModel(PrivateLearner):
             Releases with their sensitivity, noise and cost, and the solver's settings.
         """
         budget = self._check_parameters()
+        self._norm(n_features)  # a senseless one is refused before the data are touched
         shape = self._shape(n_samples, n_features, n_outputs)
         if isinf(budget.mu):
             return Plan(shape, budget)
@@ -141,6 +149,7 @@ class PrivateLinearModel(PrivateLearner):
             X,
             feature_norm=self._norm(X.shape[1]),
             slack=settings.row_slack,
+            feature_bound=self._entry_bound(X.shape[1]),
             constant=settings.constant if self.fit_intercept else 0.0,
             neighboring=self.neighboring,
             grid=SOLVERS[self.solver].grid(solving, settings.clip_norm),

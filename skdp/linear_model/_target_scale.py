@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._location import find_location, plan_location, warn_location
+from skdp._threads import Workers
 from skdp.accounting import PrivacyCost
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease
@@ -41,12 +43,49 @@ class TargetScale:
 
 
 def plan_target_scale(budget: PrivacyCost, n_outputs: int) -> tuple[PlannedRelease, ...]:
-    """Releases of a private location and scale."""
-    raise NotImplementedError
+    """Releases of a private location and scale.
+
+    Parameters
+    ----------
+    budget : PrivacyCost
+        What they may cost together.
+    n_outputs : int
+        Number of outputs; they share each release.
+    """
+    return plan_location(budget, n_outputs)
 
 
 def find_target_scale(
     y: FloatArray, plan: Plan, noise: NoiseCore, *, neighboring: str, centred: bool
 ) -> TargetScale:
-    """Private location and scale."""
-    raise NotImplementedError
+    """Private location and scale of every output.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows, n_outputs)
+        Finite targets.
+    plan : Plan
+        The plan of the fit; of it the declared number of rows is used.
+    noise : NoiseCore
+        Has the releases of `plan_target_scale` in its plan.
+    neighboring : {"add_or_remove", "replace"}
+        The relation of the plan.
+    centred : bool
+        Whether targets may be shifted. Otherwise the centre is 0 and the scale the root of their
+        mean square.
+
+    Returns
+    -------
+    scale : TargetScale
+
+    Notes
+    -----
+    The scale is a standard deviation without outliers. It need not be exact: between 0.7 and 2
+    standard deviations a clipped gradient descent learns equally well.
+    """
+    n_rows = plan.shape.n_rows
+    found = find_location(y, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=Workers(1))
+    warn_location(found, n_rows, noise, "outputs", "give public `y_bounds` or a larger budget")
+    if centred:
+        return TargetScale(found.mean, found.spread)
+    return TargetScale(np.zeros(y.shape[1]), np.hypot(found.mean, found.spread))

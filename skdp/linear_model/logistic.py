@@ -1,5 +1,6 @@
 """Differentially private logistic regression, binary and multinomial."""
 
+from math import sqrt
 from numbers import Real
 from typing import Any
 
@@ -27,6 +28,8 @@ __all__ = ["DPLogisticRegression"]
 
 # Log-odds of a class that was declared but does not occur, at epsilon=inf.
 _NEVER = -700.0
+# Features are clipped to this many of their standard deviations.
+_BOUND_DEVIATIONS = 3.0
 
 
 class DPLogisticRegression(ClassifierMixin, PrivateLinearModel):
@@ -46,10 +49,16 @@ class DPLogisticRegression(ClassifierMixin, PrivateLinearModel):
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     feature_norm : float, default=None
-        Public norm, in the units of X, that rows are clipped to while learning. None:
-        ``sqrt(n_features) + 1``, right for standardised features.
+        Public norm, in the units of X, of a typical row. While learning, rows are clipped to
+        twice this norm. None: ``sqrt(n_features)``, right for standardised features.
+    feature_bound : float, default=None
+        Public bound, in the units of X, that every single feature is clipped to, while learning
+        and in prediction: one extreme value neither erases the rest of its record nor decides a
+        prediction by itself. None: ``3 * feature_norm / sqrt(n_features)``, three standard
+        deviations of standardised features. ``inf``: none.
     clip_norm : float, default=None
-        Largest norm of one record's gradient, in units where rows have norm 1. None: planned.
+        Largest norm of one record's gradient, in units where a row of norm
+        `feature_norm` has norm 1. None: planned.
     solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
 default="preconditioned-gradient-descent"
         The first may spend a share of the budget on the second moments of the features; whether
@@ -135,6 +144,7 @@ default="preconditioned-gradient-descent"
     _parameter_constraints: dict[str, Any] = {
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
+        "feature_bound": [None, Interval(Real, 0, None, closed="right")],
         "C": [Interval(Real, 0, None, closed="right")],
     }
 
@@ -147,6 +157,7 @@ default="preconditioned-gradient-descent"
         C: float = 1.0,
         fit_intercept: bool = True,
         feature_norm: float | None = None,
+        feature_bound: float | None = None,
         clip_norm: float | None = None,
         solver: str = "preconditioned-gradient-descent",
         max_iter: int | None = None,
@@ -165,6 +176,7 @@ default="preconditioned-gradient-descent"
         self.C = C
         self.fit_intercept = fit_intercept
         self.feature_norm = feature_norm
+        self.feature_bound = feature_bound
         self.clip_norm = clip_norm
         self.solver = solver
         self.max_iter = max_iter
@@ -179,6 +191,11 @@ default="preconditioned-gradient-descent"
 
     def _loss(self, n_outputs: int) -> Loss:
         return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
+
+    def _entry_bound(self, n_features: int) -> float:
+        if self.feature_bound is not None:
+            return float(self.feature_bound)
+        return _BOUND_DEVIATIONS * self._norm(n_features) / sqrt(n_features)
 
     def _l2_penalty(self) -> float:
         return 1.0 / self.C
@@ -224,9 +241,11 @@ default="preconditioned-gradient-descent"
         return self
 
     def make_non_private(self) -> LogisticRegression:
-        """Scikit-learn's `LogisticRegression` with the same penalty and intercept."""
-        options = {} if self.max_iter is None else {"max_iter": self.max_iter}
-        return LogisticRegression(C=self.C, fit_intercept=self.fit_intercept, **options)
+        """Scikit-learn's `LogisticRegression` with the same penalty and intercept.
+
+        `max_iter` is not carried over: noisy gradient steps are not lbfgs iterations.
+        """
+        return LogisticRegression(C=self.C, fit_intercept=self.fit_intercept)
 
     def _fit_non_private(self, X: NDArray, codes: NDArray[np.intp]) -> None:
         """Copy the twin's solution; declared classes that do not occur get no probability."""
@@ -259,7 +278,7 @@ default="preconditioned-gradient-descent"
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Samples; they are not clipped.
+            Samples.
 
         Returns
         -------

@@ -34,6 +34,8 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
 
     y_bounds: ArrayLike | None
     intercept_: Any
+    # Whether the twin gives flat coefficients for a y with one column.
+    _flat_single_target = False
 
     def _loss(self, n_outputs: int) -> Loss:
         return SquaredLoss()
@@ -120,7 +122,8 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         """Coefficients in the units of y, in scikit-learn's shapes."""
         coef = np.atleast_2d(coef) * scale.scale[:, None]
         intercept = np.atleast_1d(intercept) * scale.scale + scale.centre
-        self.coef_ = coef[0] if y_ndim == 1 else coef
+        flat = y_ndim == 1 or (self._flat_single_target and len(coef) == 1)
+        self.coef_ = coef[0] if flat else coef
         if not self.fit_intercept:
             self.intercept_ = 0.0
         else:
@@ -164,11 +167,11 @@ class DPLinearRegression(_PrivateLeastSquares):
     fit_intercept : bool, default=True
         Whether to learn an intercept. Without one y is not centred.
     feature_norm : float, default=None
-        Public norm, in the units of X, that rows are clipped to while learning. None:
-        ``sqrt(n_features) + 1``, right for standardised features.
+        Public norm, in the units of X, of a typical row. While learning, rows are clipped to
+        twice this norm. None: ``sqrt(n_features)``, right for standardised features.
     clip_norm : float, default=None
-        Largest norm of one record's gradient, in units where rows have norm 1 and y has scale 1.
-        None: planned.
+        Largest norm of one record's gradient, in units where a row of norm
+        `feature_norm` has norm 1 and y has scale 1. None: planned.
     solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
 default="preconditioned-gradient-descent"
         Whether a share of the budget may go to the second moments of the features.
@@ -307,11 +310,11 @@ class DPRidge(_PrivateLeastSquares):
     fit_intercept : bool, default=True
         Whether to learn an intercept. Without one y is not centred.
     feature_norm : float, default=None
-        Public norm, in the units of X, that rows are clipped to while learning. None:
-        ``sqrt(n_features) + 1``, right for standardised features.
+        Public norm, in the units of X, of a typical row. While learning, rows are clipped to
+        twice this norm. None: ``sqrt(n_features)``, right for standardised features.
     clip_norm : float, default=None
-        Largest norm of one record's gradient, in units where rows have norm 1 and y has scale 1.
-        None: planned.
+        Largest norm of one record's gradient, in units where a row of norm
+        `feature_norm` has norm 1 and y has scale 1. None: planned.
     solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
 default="preconditioned-gradient-descent"
         Whether a share of the budget may go to the second moments of the features.
@@ -390,6 +393,7 @@ default="preconditioned-gradient-descent"
         **_PrivateLeastSquares._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
+    _flat_single_target = True
 
     def __init__(
         self,

@@ -116,7 +116,7 @@ class GradientDescent:
         step = self._preconditioner(rows, loss, settings, noise, n_rows, penalty)
         shape = (rows.n_columns,) if n_outputs is None else (rows.n_columns, n_outputs)
         weights = penalty if n_outputs is None else penalty[:, None]
-        theta = np.zeros(shape)
+        theta, velocity = np.zeros(shape), np.zeros(shape)
         mean, averaged = np.zeros(shape), 0
         for iteration in range(settings.max_iter):
             # The iterate is a function of released values, so rounding it is free, and makes
@@ -128,7 +128,8 @@ class GradientDescent:
             if loss.zero_sum:
                 # The true gradient sums to zero over the classes; the noise need not.
                 gradient -= gradient.mean(axis=1, keepdims=True)
-            theta = theta - settings.learning_rate * step(gradient + weights * theta)
+            velocity = settings.momentum * velocity + step(gradient + weights * theta)
+            theta = theta - settings.learning_rate * velocity
             if 2 * iteration >= settings.max_iter:
                 averaged += 1
                 mean += (theta - mean) / averaged

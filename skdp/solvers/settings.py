@@ -10,10 +10,12 @@ from skdp.plan import ProblemShape
 
 __all__ = ["SolverSettings", "choose_settings", "default_feature_norm"]
 
-# Signal-to-noise number s = mu n / sqrt(parameters per output direction). Below it the second
-# moments cost more than they give.
-_GRAM_PAYS = 60.0
-_LARGE = 300.0
+# The signal-to-noise number s = mu n / sqrt(d) from which second moments are worth their price.
+_GRAM_PAYS = 40.0
+# And from which a regression needs fewer steps.
+_PLENTY = 1000.0
+# More columns than this have no second moments: a matrix of them would take over 128 MB.
+_GRAM_COLUMNS = 4096
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class SolverSettings:
     learning_rate : float
         Step length: in units of the preconditioned gradient, or, without second moments, of the
         gradient divided by the number of rows.
+    momentum : float
+        Share of the last step that is taken again (heavy ball).
     gram_share : float
         Share of mu^2 spent on the second moments of the rows; 0: none are released.
     ridge_floor : float
@@ -42,6 +46,7 @@ class SolverSettings:
     clip_norm: float
     max_iter: int
     learning_rate: float
+    momentum: float
     gram_share: float
     ridge_floor: float
     constant: float
@@ -53,12 +58,8 @@ class SolverSettings:
 
 
 def default_feature_norm(n_features: int) -> float:
-    """Norm that standardised rows are clipped to.
-
-    Their root mean square norm is ``sqrt(n_features)``, and about half of them are longer; one
-    unit more leaves most of them whole.
-    """
-    return sqrt(n_features) + 1.0
+    """Root mean square norm of standardised rows."""
+    return sqrt(n_features)
 
 
 def choose_settings(
@@ -88,30 +89,39 @@ def choose_settings(
     -------
     settings : SolverSettings
     """
-    directions = max(shape.n_outputs - 1, 1) if loss.name == "softmax" else shape.n_outputs
-    signal = mu * shape.n_rows / sqrt(max(shape.n_features, 1) * directions)
-    squared = loss.name == "squared"
+    signal = mu * shape.n_rows / sqrt(shape.n_features)
     rule: dict[str, Any]
-    use_gram = preconditioned and (squared or (loss.name == "logistic" and signal >= _GRAM_PAYS))
-    if chosen.get("gram_share") is not None:
-        use_gram = preconditioned and chosen["gram_share"] > 0
-    if not use_gram:
-        rule = {"max_iter": 80, "gram_share": 0.0, "ridge_floor": 0.0}
-        rule["clip_norm"] = 1.0 if squared else 0.35
-    elif squared:
-        rule = {"clip_norm": 1.0, "max_iter": 10, "gram_share": 0.15, "ridge_floor": 3.0}
+    if loss.name == "squared":
+        pays = shape.n_features <= _GRAM_COLUMNS
+        # Clipped residuals bias the fit, noise grows with the clip: wider for larger data.
+        clip_norm = min(1.5, max(0.5, 0.2 * signal ** (1 / 3)))
+        rule = {
+            "max_iter": 20 if signal < _PLENTY else 12,
+            "learning_rate": 1.0,
+            "momentum": 0.0,
+            "gram_share": 0.15,
+            "ridge_floor": 2.0,
+        }
     else:
-        clip_norm = 0.5 if signal < _LARGE else 1.0
-        rule = {"clip_norm": clip_norm, "max_iter": 40, "gram_share": 0.1, "ridge_floor": 4.0}
-    rule["learning_rate"] = 1.0
-    rule["constant"] = 0.25
-    rule["row_slack"] = 2.0
+        pays = signal >= _GRAM_PAYS and shape.n_features <= _GRAM_COLUMNS
+        clip_norm = min(0.7, max(0.15, 0.07 * signal**0.4))
+        rule = {"learning_rate": 1.9, "gram_share": 0.1, "ridge_floor": 3.0}
+        if loss.name == "softmax":
+            clip_norm *= sqrt(2.0)
+            rule.update(max_iter=20, momentum=0.8)
+        else:
+            rule.update(max_iter=12, momentum=0.25)
+    wanted = chosen.get("gram_share")
+    use_gram = preconditioned and (pays if wanted is None else wanted > 0)
+    if not use_gram:
+        steps, momentum = 80 if loss.name == "softmax" else 40, 0.8
+        rule = {"max_iter": steps, "momentum": momentum, "gram_share": 0.0, "ridge_floor": 0.0}
+    rule.update(clip_norm=clip_norm, constant=0.25, row_slack=2.0)
     rule.update({name: value for name, value in chosen.items() if value is not None})
-    rule["clip_norm"] = min(float(rule["clip_norm"]), loss.residual_bound)
+    rule["clip_norm"] = min(float(rule["clip_norm"]), loss.residual_bound * rule["row_slack"])
     if not use_gram:
         rule["gram_share"] = 0.0
-        if chosen.get("learning_rate") is None:
-            # Steps short enough that the noise averages out over the run, and never unstable.
-            reach = 2.0 * mu * shape.n_rows / (rule["clip_norm"] * rule["max_iter"])
-            rule["learning_rate"] = min(1.5 if squared else 16.0, reach)
+        # Steps short enough that the noise averages out over the run, and never unstable.
+        reach = 2.0 * mu * shape.n_rows / (rule["clip_norm"] * rule["max_iter"])
+        rule.setdefault("learning_rate", min(2.0 / loss.curvature, (1.0 - momentum) * reach))
     return SolverSettings(**rule)

@@ -1,0 +1,5 @@
+"""A stated total for a whole pipeline: `PrivacyBudget`."""
+
+from skdp.budget._budget import PrivacyBudget, default_shares
+
+__all__ = ["PrivacyBudget", "default_shares"]

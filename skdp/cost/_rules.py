@@ -1,0 +1,231 @@
+"""Rules for scikit-learn's transformers and for meta-estimators that fit each part once.
+
+Whether a transformer is free was decided by reading its ``fit``: it may use the shape, the names
+and the dtype of X and its parameters, nothing else, and ``transform`` must map row by row. The
+tests probe both. What is listed nowhere counts as learning without privacy.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import (
+    AdditiveChi2Sampler,
+    PolynomialCountSketch,
+    RBFSampler,
+    SkewedChi2Sampler,
+)
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+from skdp.accounting import PrivacyCost
+from skdp.cost._core import (
+    Fit,
+    free,
+    holds_private_estimator,
+    is_declared_row_wise,
+    privacy_cost,
+    register_cost_rule,
+    rule_for,
+)
+from skdp.mechanism import GaussianMechanism
+
+__all__ = ["register"]
+
+# The random ones draw from the shape of X and their own generator only.
+ALWAYS_FREE = (
+    AdditiveChi2Sampler,
+    Binarizer,
+    FeatureHasher,
+    GaussianRandomProjection,
+    HashingVectorizer,
+    Normalizer,
+    PolynomialCountSketch,
+    PolynomialFeatures,
+    SkewedChi2Sampler,
+    SparseRandomProjection,
+)
+
+# Free where all of these parameters satisfy their condition; else the text says what to do.
+_GIVEN_CATEGORIES = {
+    "categories": lambda value: not isinstance(value, str),
+    "min_frequency": lambda value: value is None,
+    "max_categories": lambda value: value is None,
+}
+_CATEGORIES_ADVICE = (
+    "give all `categories` as public knowledge, without min_frequency and max_categories"
+)
+FREE_IF: dict[type, tuple[dict[str, Any], str]] = {
+    CountVectorizer: ({"vocabulary": lambda value: value is not None}, "give a `vocabulary`"),
+    MissingIndicator: ({"features": lambda value: value == "all"}, "set features='all'"),
+    OneHotEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE),
+    OrdinalEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE),
+    RBFSampler: ({"gamma": lambda value: not isinstance(value, str)}, "set gamma to a number"),
+    SimpleImputer: (
+        {
+            "strategy": lambda value: value == "constant",
+            "keep_empty_features": bool,
+            "add_indicator": lambda value: not value,
+        },
+        "set strategy='constant', keep_empty_features=True and add_indicator=False",
+    ),
+    SplineTransformer: (
+        {"knots": lambda value: not isinstance(value, str)},
+        "give the positions of the `knots`",
+    ),
+    TfidfTransformer: ({"use_idf": lambda value: not value}, "set use_idf=False"),
+    TfidfVectorizer: (
+        {"vocabulary": lambda value: value is not None, "use_idf": lambda value: not value},
+        "give a `vocabulary` and set use_idf=False",
+    ),
+}
+
+
+def register() -> None:
+    """Register the rules of this module."""
+    for cls in ALWAYS_FREE:
+        register_cost_rule(cls, free)
+    for cls, (conditions, advice) in FREE_IF.items():
+        register_cost_rule(cls, partial(_free_if, conditions, advice))
+    register_cost_rule(FunctionTransformer, _function_transformer)
+    register_cost_rule(Pipeline, _pipeline)
+    register_cost_rule(FeatureUnion, _feature_union)
+    register_cost_rule(ColumnTransformer, _column_transformer)
+    register_cost_rule(TransformedTargetRegressor, _transformed_target)
+    register_cost_rule(FrozenEstimator, _frozen)
+
+
+def _stated(*texts: str) -> Fit:
+    """Assumptions of an object, which cost nothing."""
+    return Fit("", PrivacyCost.zero().with_assumptions(*texts))
+
+
+def _learns(obj: Any, advice: str) -> PrivacyCost:
+    name = type(obj).__name__
+    return PrivacyCost.infinite(f"{name} learns from the data without privacy; {advice}")
+
+
+def _free_if(conditions: dict[str, Any], advice: str, obj: Any) -> PrivacyCost:
+    holds = all(condition(getattr(obj, name)) for name, condition in conditions.items())
+    return PrivacyCost.zero() if holds else _learns(obj, advice)
+
+
+def _maps_rows(func: Any) -> bool:
+    """Whether a function is known to map row by row: none, elementwise of numpy, declared."""
+    elementwise = isinstance(func, np.ufunc) and func.nin == 1 and func.signature is None
+    return func is None or elementwise or is_declared_row_wise(func)
+
+
+def _function_transformer(obj: FunctionTransformer) -> PrivacyCost:
+    # Keyword arguments can do anything to a numpy function (`where`, `out`).
+    known = _maps_rows(obj.func) and not (isinstance(obj.func, np.ufunc) and obj.kw_args)
+    if known:
+        return PrivacyCost.zero()
+    return PrivacyCost.infinite(
+        "the function of a FunctionTransformer may look at other rows; if it does not, declare it: "
+        "skdp.cost.row_wise(func)"
+    )
+
+
+def _pipeline(obj: Pipeline) -> Iterator[Fit]:
+    releasing = None
+    for name, step in obj.steps:
+        if releasing is None or _needs_no_mention(step) or holds_private_estimator(step):
+            yield Fit(name, step)
+        else:  # post-processing of released rows, but not of released labels
+            text = (
+                f"step {name!r}: {type(step).__name__} learns from the rows that step "
+                f"{releasing!r} released; whatever else it reads, such as y, is taken as public"
+            )
+            yield Fit(name, PrivacyCost.zero().with_assumptions(text))
+        if type(step) is GaussianMechanism:
+            releasing = name
+    if obj.memory is not None:
+        yield _stated("the cache of a pipeline (memory=) holds data without protection")
+
+
+def _needs_no_mention(step: Any) -> bool:
+    return step is None or isinstance(step, str) or rule_for(step) is free
+
+
+def _feature_union(obj: FeatureUnion) -> Iterator[Fit]:
+    for name, transformer in obj.transformer_list:
+        yield Fit(name, transformer)
+
+
+def _column_transformer(obj: ColumnTransformer) -> Iterator[Fit]:
+    fitted = getattr(obj, "transformers_", None)
+    for name, transformer, _ in fitted or [*obj.transformers, ("remainder", obj.remainder, None)]:
+        yield Fit(name, transformer)
+    for name, _, columns in obj.transformers:
+        if callable(columns) and not _selects_by_name(columns):
+            yield _stated(
+                f"block {name!r}: the columns that a function picks (by dtype, for instance) are "
+                "taken as public"
+            )
+    params = obj.get_params(deep=True)
+    may_be_sparse = any(params[name] for name in params if name.endswith("sparse_output"))
+    if may_be_sparse and 0.0 < obj.sparse_threshold < 1.0:
+        yield _stated(
+            "whether the output of ColumnTransformer is sparse depends on the data and is taken "
+            "as public; sparse_threshold=0 or 1 fixes it"
+        )
+
+
+def _selects_by_name(columns: Any) -> bool:
+    return (
+        type(columns) is make_column_selector
+        and columns.dtype_include is None
+        and columns.dtype_exclude is None
+    )
+
+
+def _transformed_target(obj: TransformedTargetRegressor) -> Iterator[Fit]:
+    if not _maps_rows(obj.func):
+        yield Fit(
+            "",
+            PrivacyCost.infinite(
+                "the `func` of a TransformedTargetRegressor may look at other rows; if it does "
+                "not, declare it: skdp.cost.row_wise(func)"
+            ),
+        )
+    if obj.transformer is not None:
+        yield Fit("transformer", getattr(obj, "transformer_", obj.transformer))
+    regressor = getattr(obj, "regressor_", obj.regressor)
+    if regressor is None:
+        yield Fit("regressor", _learns(obj, "give it a private `regressor`"))
+    else:
+        yield Fit("regressor", regressor)
+
+
+def _frozen(obj: FrozenEstimator) -> PrivacyCost:
+    """The inner estimator is not fitted any more, but what it learned it reveals."""
+    if is_declared_row_wise(obj):
+        return PrivacyCost.zero()
+    cost = privacy_cost(obj.estimator)
+    if cost.is_finite or holds_private_estimator(obj.estimator):
+        return cost
+    return PrivacyCost.infinite(
+        f"what the {type(obj.estimator).__name__} in a FrozenEstimator learned from is not known; "
+        "if it was public data: skdp.cost.row_wise(frozen_estimator)"
+    )

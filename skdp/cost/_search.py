@@ -1,0 +1,265 @@
+"""Rules for searches over private estimators: every candidate on every training set is paid for."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    ParameterGrid,
+    ParameterSampler,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
+
+from skdp.accounting import PrivacyCost
+from skdp.base import PrivateEstimator
+from skdp.cost._core import Fit, Rule, free, privacy_cost, register_cost_rule, rule_for
+
+__all__ = ["register", "training_sets_per_record"]
+
+# Defined by row numbers, with no record repeated: a record is in all training sets at most.
+_BY_INDEX = (ShuffleSplit, TimeSeriesSplit)
+# One changed label or group moves other records too.
+_BY_DATA = (
+    GroupKFold,
+    GroupShuffleSplit,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+_BY_GROUP_COUNT = (LeaveOneGroupOut, LeavePGroupsOut)
+
+# The parameters that the cost of a private estimator depends on.
+_BUDGET_PARAMETERS = {"epsilon", "delta", "neighboring", "random_state"}
+
+Candidates = list[tuple[dict[str, Any], int]]
+
+
+def register() -> None:
+    """Register the rules of this module."""
+    register_cost_rule(GridSearchCV, _search)
+    register_cost_rule(RandomizedSearchCV, _search)
+    # By name: they can be imported only after an experimental import of the user's.
+    register_cost_rule("sklearn.HalvingGridSearchCV", _search)
+    register_cost_rule("sklearn.HalvingRandomSearchCV", _search)
+
+
+def _search(search: Any) -> Iterator[Fit]:
+    fits, notes = training_sets_per_record(
+        search.cv,
+        classifier=is_classifier(search.estimator),
+        n_splits=getattr(search, "n_splits_", None),
+    )
+    kind = type(search).__name__
+    notes += (f"the scores, the ranking and the choice of {kind} are not private",)
+    yield Fit("", PrivacyCost.zero().with_assumptions(*notes))
+    candidates = _candidates(search)
+    made = [(_with(search.estimator, params), count) for params, count in candidates]
+    for estimator, count in made:
+        yield Fit("estimator", estimator, count * fits)
+    if search.refit:
+        best = getattr(search, "best_estimator_", None)
+        yield Fit("estimator", _costliest(made) if best is None else best)
+
+
+def _with(estimator: Any, params: dict[str, Any]) -> Any:
+    # As a search does it: values that are estimators are cloned too.
+    return clone(estimator).set_params(**{key: clone(v, safe=False) for key, v in params.items()})
+
+
+def _costliest(candidates: Iterable[tuple[Any, int]]) -> Any:
+    return max((estimator for estimator, _ in candidates), key=lambda e: privacy_cost(e).mu)
+
+
+# ---- training sets ----
+
+
+def training_sets_per_record(
+    cv: Any, *, classifier: bool, n_splits: int | None = None
+) -> tuple[int, tuple[str, ...]]:
+    """Return in how many training sets of a splitter one record can be, and what that assumes.
+
+    Parameters
+    ----------
+    cv : int, splitter, list of (train, test) or None
+        As in `GridSearchCV`.
+    classifier : bool
+        Whether an int means `StratifiedKFold`.
+    n_splits : int, default=None
+        Number of splits of a fitted search.
+
+    Returns
+    -------
+    times : int
+    assumptions : tuple of str
+
+    Raises
+    ------
+    ValueError
+        If it cannot be known.
+    """
+    if cv is None or isinstance(cv, Integral):
+        k = 5 if cv is None else int(cv)
+        return (k, _folds_are_public("StratifiedKFold")) if classifier else (k - 1, ())
+    kind = type(cv)
+    if kind is KFold:
+        return cv.n_splits - 1, ()
+    if kind is RepeatedKFold:
+        return cv.get_n_splits() - cv.n_repeats, ()
+    if kind in _BY_INDEX:
+        return cv.get_n_splits(), ()
+    if kind in _BY_DATA:
+        return cv.get_n_splits(), _folds_are_public(kind.__name__)
+    if kind is PredefinedSplit:
+        return cv.get_n_splits(), ("the given test folds are taken as public",)
+    if kind in _BY_GROUP_COUNT and n_splits is not None:
+        return n_splits, _folds_are_public(kind.__name__)
+    if isinstance(cv, list | tuple):
+        return max(_largest_share(cv), len(cv)), ("the given splits are taken as public",)
+    raise ValueError(
+        f"in how many training sets of {kind.__name__} a record can be is not known; use KFold, "
+        "RepeatedKFold, ShuffleSplit, TimeSeriesSplit, PredefinedSplit, one of the stratified or "
+        "group splitters with a fixed number of splits (charged in full), or a list of (train, "
+        "test) indices"
+    )
+
+
+def _folds_are_public(kind: str) -> tuple[str, ...]:
+    return (
+        f"the splits of {kind} depend on labels or groups and are taken as public (changing one "
+        "record can move others); KFold needs no such assumption and costs less",
+    )
+
+
+def _largest_share(splits: Iterable[tuple[Any, Any]]) -> int:
+    """Largest sum over training sets of the squared number of times they hold one row."""
+    totals = np.zeros(0, dtype=np.int64)
+    for train, _ in splits:
+        rows = np.asarray(train)
+        counts = rows.astype(np.int64) if rows.dtype == bool else np.bincount(rows)
+        if len(counts) > len(totals):
+            totals = np.pad(totals, (0, len(counts) - len(totals)))
+        totals[: len(counts)] += counts**2
+    return int(totals.max(initial=0))
+
+
+# ---- candidates ----
+
+
+def _candidates(search: Any) -> Candidates:
+    """Parameters of the candidates as far as the cost depends on them, and how often each occurs.
+
+    Before a fit, where a candidate is drawn at random, the costliest one that can be drawn.
+    """
+    if hasattr(search, "cv_results_"):
+        return _grouped(search.estimator, search.cv_results_["params"])
+    if type(search) is GridSearchCV:
+        return _grid(search.estimator, search.param_grid)
+    if type(search) is RandomizedSearchCV:
+        return _sample(search, search.n_iter)
+    return _halving(search)
+
+
+def _grouped(estimator: Any, candidates: Iterable[dict[str, Any]]) -> Candidates:
+    found: dict[Any, tuple[dict[str, Any], int]] = {}
+    for candidate in candidates:
+        params = {key: candidate[key] for key in _relevant(estimator, candidate)}
+        # Equal numbers and strings are one candidate; of other values, the same object is.
+        key = tuple(
+            (name, value if isinstance(value, float | int | str | PrivacyCost) else id(value))
+            for name, value in params.items()
+        )
+        found[key] = (params, found.get(key, (None, 0))[1] + 1)
+    return list(found.values())
+
+
+def _grid(estimator: Any, grids: Any) -> Candidates:
+    found = []
+    for grid in [grids] if isinstance(grids, Mapping) else grids:
+        part = {key: grid[key] for key in _relevant(estimator, grid)}
+        count = len(ParameterGrid(grid)) // len(ParameterGrid(part))
+        found += [(params, count) for params in ParameterGrid(part)]
+    return found
+
+
+def _sample(search: Any, n_iter: int) -> Candidates:
+    space = search.param_distributions
+    grids = [space] if isinstance(space, Mapping) else list(space)
+    lists_only = not any(hasattr(values, "rvs") for grid in grids for values in grid.values())
+    if lists_only:
+        everything = _grid(search.estimator, space)
+        size = sum(count for _, count in everything)
+        if n_iter >= size:
+            return everything
+    if isinstance(search.random_state, Integral):  # the same candidates as in fit
+        drawn = ParameterSampler(space, n_iter, random_state=int(search.random_state))
+        return _grouped(search.estimator, drawn)
+    possible: Candidates = []
+    for grid in grids:
+        part = {key: grid[key] for key in _relevant(search.estimator, grid)}
+        if drawn_from := [key for key, values in part.items() if hasattr(values, "rvs")]:
+            raise ValueError(
+                f"the cost depends on {drawn_from}, which will be drawn from a distribution: set "
+                "random_state of the search to an int, or list the values"
+            )
+        possible += [(params, 1) for params in ParameterGrid(part)]
+    worst = max(possible, key=lambda c: privacy_cost(_with(search.estimator, c[0])).mu)
+    return [(worst[0], n_iter)]
+
+
+def _halving(search: Any) -> Candidates:
+    """Upper bound: as many iterations as the candidates need, the costliest ones surviving."""
+    if search.resource != "n_samples" and _relevant(search.estimator, [search.resource]):
+        raise ValueError(f"the cost depends on resource={search.resource!r}, which grows")
+    if hasattr(search, "param_grid"):
+        first = _grid(search.estimator, search.param_grid)
+    elif search.n_candidates == "exhaust":
+        raise ValueError("n_candidates='exhaust' depends on the data; set it to an int")
+    else:
+        first = _sample(search, search.n_candidates)
+    worst = max(first, key=lambda c: privacy_cost(_with(search.estimator, c[0])).mu)
+    left = sum(count for _, count in first)
+    later = 0
+    for _ in range(math.floor(math.log(left, search.factor))):
+        left = math.ceil(left / search.factor)
+        later += left
+    return [*first, (worst[0], later)]
+
+
+def _relevant(estimator: Any, params: Iterable[str]) -> list[str]:
+    """Parameters that the cost can depend on: all but those known not to."""
+    names = list(params)
+    values = estimator.get_params(deep=True)
+    found = []
+    for name in names:
+        owner_name, _, parameter = name.rpartition("__")
+        owner = values.get(owner_name) if owner_name else estimator
+        replaced = any(name.startswith(f"{other}__") for other in names)
+        if replaced or not _is_neutral(owner, parameter):
+            found.append(name)
+    return found
+
+
+def _is_neutral(owner: Any, parameter: str) -> bool:
+    if isinstance(owner, PrivateEstimator):
+        default = type(owner).planned_cost is PrivateEstimator.planned_cost
+        return default and parameter not in _BUDGET_PARAMETERS
+    rule: Rule | None = rule_for(owner) if owner is not None else None
+    return rule is free

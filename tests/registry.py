@@ -1,0 +1,209 @@
+"""The estimators under contract, built from `skdp.all_estimators()`: add an estimator here once.
+
+Every contract that holds for all estimators (scikit-learn's checks, the privacy contract, bad
+input, exactness) runs over these instances. A new estimator needs an entry in `DECLARED`, and in
+`REQUIRED` when its constructor cannot be called without arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import make_pipeline
+
+import skdp
+
+CLASSES = dict(skdp.all_estimators())
+N_FEATURES = 3
+
+# Public facts that the data of `data_for` conform to; with them nothing is read from the data
+# outside of the charged releases.
+DECLARED: dict[str, dict[str, Any]] = {
+    "DPLogisticRegression": {"classes": [0, 1]},
+    "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
+    "DPRidge": {"y_bounds": (-6.0, 6.0)},
+    "GaussianMechanism": {"clip_norm": 2.0, "n_releases": 3},
+    "DPStandardScaler": {"bounds": (-5.0, 5.0)},
+}
+
+
+def _pipeline(**facts):
+    names = [name for name in ("DPStandardScaler", "DPLogisticRegression") if name in CLASSES]
+    return make_pipeline(*(CLASSES[name](**facts.get(name, {})) for name in names))
+
+
+# Arguments without which a constructor cannot be called.
+REQUIRED: dict[str, Any] = {"PrivacyBudget": lambda: {"estimator": _pipeline()}}
+DECLARED["PrivacyBudget"] = {"estimator": _pipeline(**DECLARED)}
+
+# More settings of the declared estimators, where other code paths run.
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "DPLogisticRegression": {
+        "gram": {"gram_share": 0.2, "max_iter": 5},
+        "plain": {"solver": "gradient-descent", "max_iter": 7},
+        "softmax": {"classes": [0, 1, 2], "max_iter": 6},
+        "no-intercept": {"fit_intercept": False, "max_iter": 4, "scale_check_share": 0.0},
+    },
+    "DPLinearRegression": {
+        "plain": {"solver": "gradient-descent", "max_iter": 7},
+        "no-intercept": {"fit_intercept": False},
+        "private-scale": {"y_bounds": None, "epsilon": 20.0},
+        "two-outputs": {"y_bounds": [(-6.0, 6.0), (-4.0, 8.0)]},
+    },
+    "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
+    "DPStandardScaler": {
+        "only-mean": {"with_std": False},
+        "only-scale": {"with_mean": False},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An estimator and how to name it in a test."""
+
+    name: str
+    label: str
+    estimator: Any
+
+    def __str__(self):
+        return f"{self.name}-{self.label}"
+
+    @property
+    def n_outputs(self):
+        """Number of targets, for regressors with several; else 1."""
+        bounds = np.shape(self.estimator.get_params().get("y_bounds"))
+        return bounds[0] if len(bounds) == 2 else 1
+
+
+def make(name, **parameters):
+    """An estimator with its required arguments and these parameters."""
+    return CLASSES[name](**{**REQUIRED.get(name, dict)(), **parameters})
+
+
+def default(name):
+    return Entry(name, "default", make(name))
+
+
+def non_private(name):
+    return Entry(name, "inf", make(name, epsilon=inf))
+
+
+def declared(name, **parameters):
+    return Entry(name, "declared", make(name, **{**DECLARED[name], **parameters}))
+
+
+def variants(name, **parameters):
+    """The declared estimator and its further settings."""
+    yield declared(name, **parameters)
+    for label, settings in VARIANTS.get(name, {}).items():
+        known = CLASSES[name]().get_params() if name not in REQUIRED else {}
+        if set(settings) <= set(known):
+            yield Entry(name, label, make(name, **{**DECLARED[name], **settings, **parameters}))
+
+
+def all_entries(kind, names=None, **parameters):
+    """Entries of all estimators (or the named ones) for one of the functions above."""
+    found = []
+    for name in CLASSES if names is None else names:
+        made = kind(name, **parameters)
+        found += [made] if isinstance(made, Entry) else list(made)
+    return found
+
+
+def rows_for(entry, n_rows=200, n_features=N_FEATURES, seed=0):
+    """Standard normal rows with targets that conform to the declared facts.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray, or None for an estimator without targets
+    """
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n_rows, n_features)).clip(-5, 5)
+    signal = X @ np.resize([1.0, -0.7, 0.4], n_features) + 0.3 * generator.normal(size=n_rows)
+    estimator = entry.estimator
+    if is_classifier(estimator):
+        n_classes = len(estimator.get_params().get("classes") or [0, 1])
+        return X, np.digitize(signal, [-0.5, 0.5][: n_classes - 1])
+    if is_regressor(estimator):
+        y = signal.clip(-4, 6)
+        return X, y if entry.n_outputs == 1 else np.column_stack([y] * entry.n_outputs)
+    return X, None
+
+
+def fit(estimator, X, y):
+    """A fitted clone."""
+    return clone(estimator).fit(X) if y is None else clone(estimator).fit(X, y)
+
+
+def walk(value, path="", seen=None):
+    """Everything that an object holds, recursively, as pairs of a path and a value."""
+    seen = set() if seen is None else seen
+    yield path, value
+    if value is None or isinstance(value, (str, bytes, bool, int, float, complex, type)):
+        return
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
+        return
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, np.ndarray):
+        children = enumerate(value.ravel().tolist())
+    elif isinstance(value, Mapping):
+        children = value.items()
+    elif isinstance(value, (list, tuple)):
+        children = enumerate(value)
+    elif isinstance(value, (set, frozenset)):
+        children = enumerate(sorted(value, key=repr))
+    else:
+        names = {n for kind in type(value).__mro__ for n in getattr(kind, "__slots__", ())}
+        slots = {n: getattr(value, n) for n in names if hasattr(value, n)}
+        children = {**slots, **getattr(value, "__dict__", {})}.items()
+    for key, child in children:
+        yield from walk(child, f"{path}.{key}", seen)
+
+
+def state(value):
+    """All that an object holds, in a form that compares bit by bit.
+
+    Returns
+    -------
+    found : dict of str to tuple
+        By the path of attributes, keys and positions that leads to it.
+    """
+    found = {}
+    for path, held in walk(value):
+        if isinstance(held, (np.ndarray, np.generic)) and held.dtype != object:
+            array = np.asarray(held)
+            found[path] = (array.shape, array.dtype.str, array.tobytes())
+        elif held is None or isinstance(held, (str, bytes, bool, int, float, complex, type)):
+            found[path] = (type(held).__name__, repr(held))
+        else:
+            found[path] = (type(held).__name__, "")
+    return found
+
+
+def private_parts(fitted):
+    """The private estimators inside a fitted one, itself included, each with its plan."""
+    return [held for _, held in walk(fitted) if "plan_" in getattr(held, "__dict__", {})]
+
+
+def set_deep(estimator, name, value):
+    """A clone in which the parameter `name` has a value wherever it occurs, however deep."""
+    estimator = clone(estimator)
+    names = [n for n in estimator.get_params() if n.split("__")[-1] == name]
+    return estimator.set_params(**dict.fromkeys(names, value))
+
+
+def outputs(fitted, X):
+    """Everything that a fitted estimator says about rows, by method."""
+    names = ["predict", "predict_proba", "decision_function", "transform"]
+    return {name: getattr(fitted, name)(X) for name in names if hasattr(fitted, name)}
+
+
+def ids(entries):
+    return [str(entry) for entry in entries]

@@ -1,0 +1,61 @@
+"""The pages say what the code does: their examples are run, their links lead somewhere."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_of_the_page_are_true(page):
+    result = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
+    assert result.failed == 0
+
+
+def test_most_pages_for_users_have_examples():
+    parser = doctest.DocTestParser()
+    examples = {page.stem: len(parser.get_examples(page.read_text("utf-8"))) for page in PAGES}
+    assert all(examples[name] >= 5 for name in ("getting_started", "user_guide", "mechanism"))
+
+
+def readme():
+    return (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_example_prints_what_it_says():
+    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", readme(), re.DOTALL).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    printed, shown = printed.getvalue().splitlines(), shown.splitlines()
+    assert printed[0] == shown[0]  # the cost
+    # Accuracy on 450 digits; its spread over draws of the noise is about 0.01.
+    for k, name, tolerance in [(1, "private ", 0.07), (2, "without ", 0.01)]:
+        now, then = (float(lines[k].removeprefix(name)) for lines in (printed, shown))
+        assert abs(now - then) < tolerance
+
+
+def test_the_readme_links_to_files_that_exist():
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", readme()):
+        assert (ROOT / target).exists(), target
+
+
+def test_pages_refer_to_gallery_examples_that_exist():
+    for page in PAGES:
+        for name in re.findall(r"sphx_glr_auto_examples_(plot_\w+)\.py", page.read_text("utf-8")):
+            assert (ROOT / "examples" / f"{name}.py").is_file(), (page.name, name)
+
+
+def test_every_make_target_that_a_page_names_exists():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for text in [readme(), *(page.read_text("utf-8") for page in PAGES)]:
+        for target in re.findall(r"(?:``?|^)make ([a-z-]+)", text, re.MULTILINE):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
