@@ -1,6 +1,6 @@
 """Timing in turns, so that all peers see the same machine."""
 
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 from typing import NamedTuple
 
 
@@ -10,13 +10,9 @@ class Time(NamedTuple):
     wall: float
     cpu: float
 
-    def over(self, other):
-        """Ratios to another time, as text."""
-        return f"{self.wall / other.wall:.2f} wall, {self.cpu / other.cpu:.2f} CPU"
 
-
-def best_times(functions, repeats, calls=None):
-    """Shortest time of each function, measured in turns.
+def best_times(functions, repeats, *, calls=None, pause=0.0):
+    """Shortest times of each function, measured in turns.
 
     Parameters
     ----------
@@ -26,17 +22,20 @@ def best_times(functions, repeats, calls=None):
         Number of turns.
     calls : dict, default=None
         Calls per measurement by name; 1 where there is none.
+    pause : float, default=0.0
+        Seconds of rest before each function. Threads of a linear algebra library spin for some
+        30 ms after their last work, which would slow a short function of the next peer.
 
     Returns
     -------
     times : dict of Time
-        The shortest wall time and the shortest CPU time by name.
+        The shortest wall time and the shortest CPU time by name, each on its own.
     """
     calls = calls or {}
-    walls = {name: [] for name in functions}
-    cpus = {name: [] for name in functions}
+    walls, cpus = ({name: [] for name in functions} for _ in range(2))
     for _ in range(repeats):
         for name, function in functions.items():
+            sleep(pause)
             count = calls.get(name, 1)
             cpu, wall = process_time(), perf_counter()
             for _ in range(count):

@@ -30,10 +30,15 @@ CLASSES = [0, 1]
 TEST_ROWS = 50_000
 
 
-def milliseconds(times):
+def show(times):
     """Wall and CPU time of each name, as lines."""
     for name, time in times.items():
         print(f"  {1e3 * time.wall:9.2f} ms wall {1e3 * time.cpu:9.2f} ms CPU  {name}")
+
+
+def ratios(ours, theirs):
+    """Ratios of two times, as text."""
+    return f"{ours.wall / theirs.wall:.2f} wall, {ours.cpu / theirs.cpu:.2f} CPU"
 
 
 def peak_memory(fit):
@@ -79,9 +84,9 @@ def large(options):
                 fit()
             times = best_times(fits, options.repeats)
             print(f"{n:,} x {d}, {type(ours).__name__}")
-            milliseconds(times)
+            show(times)
             mine, peer_time = times.values()
-            print(f"  ratio: {mine.over(peer_time)}  (aim: at most {aim})")
+            print(f"  ratio: {ratios(mine, peer_time)}  (aim: at most {aim})")
             print(f"  steps: {ours.n_iter_}, iterations: {getattr(theirs, 'n_iter_', [1])[0]}")
             memory = peak_memory(next(iter(fits.values()))) / X[train].nbytes
             print(f"  peak memory above the input: {memory:.2f} of it  (aim: at most 0.6)")
@@ -109,11 +114,11 @@ def small(options):
         fits = {name: partial(e.fit, X, y) for name, e in estimators.items()}
         for fit in fits.values():
             fit()
-        times = best_times(fits, repeats)
+        times = best_times(fits, repeats, pause=0.1)
         print(title)
-        milliseconds(times)
+        show(times)
         mine, peer_time = times.values()
-        print(f"  ratio: {mine.over(peer_time)}  (aim: at most {aim})")
+        print(f"  ratio: {ratios(mine, peer_time)}  (aim: at most {aim})")
     scores = (model.score(X, y) for model in models.values())
     print("  training accuracy of one fit: {:.4f} against {:.4f}".format(*scores))
 

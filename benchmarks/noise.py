@@ -7,9 +7,10 @@ measured if it is installed (``pip install opendp``).
 
 import argparse
 import os
-from time import perf_counter
+from functools import partial
 
 import numpy as np
+from _timing import best_times
 
 from skdp import _sampler
 from skdp._entropy import _cipher_factory, system_source
@@ -40,18 +41,6 @@ def opendp_sampler(sigma):
     return lambda: measurement(zeros)
 
 
-def shortest(functions, repeats):
-    """Shortest time of each (function, calls), measured in turns so that all see one machine."""
-    times = dict.fromkeys(functions, float("inf"))
-    for _ in range(repeats):
-        for name, (function, calls) in functions.items():
-            start = perf_counter()
-            for _ in range(calls):
-                function()
-            times[name] = min(times[name], (perf_counter() - start) / calls)
-    return times
-
-
 def table_time():
     """Shortest time of building the table."""
 
@@ -59,7 +48,7 @@ def table_time():
         _sampler._table.cache_clear()
         _sampler._table()
 
-    return shortest({"table": (build, 1)}, 5)["table"]
+    return best_times({"table": build}, 5)["table"].wall
 
 
 def main():
@@ -74,15 +63,16 @@ def main():
     if _cipher_factory() is not None:
         sources["cryptography"] = system_source()
 
-    functions = {"numpy": (lambda: generator.normal(0.0, sigma, MANY), 1)}
+    functions, calls = {"numpy": lambda: generator.normal(0.0, sigma, MANY)}, {}
     for name, source in sources.items():
-        functions[name, MANY] = (lambda s=source: rounded_gaussian(sigma, MANY, s), 1)
-        for n in (30, 100):
-            functions[name, n] = (lambda s=source, n=n: rounded_gaussian(sigma, n, s), 10)
-    times = shortest(functions, options.repeats)
+        for n in (30, 100, MANY):
+            functions[name, n] = partial(rounded_gaussian, sigma, n, source)
+            calls[name, n] = 1 if n == MANY else 10
+    found = best_times(functions, options.repeats, calls=calls)
+    times = {name: time.wall for name, time in found.items()}
     # In runs of its own: one takes as long as a hundred of the others.
     peer = opendp_sampler(sigma)
-    peer_ns = shortest({"peer": (peer, 1)}, 3)["peer"] / PEER * 1e9 if peer else None
+    peer_ns = best_times({"peer": peer}, 3)["peer"].wall / PEER * 1e9 if peer else None
 
     numpy_ns = times["numpy"] / MANY * 1e9
     print(f"sigma = 2**{np.log2(sigma):.2f} grid units; table {1e3 * table_time():.1f} ms, once")

@@ -11,22 +11,12 @@ from os import cpu_count
 from time import perf_counter
 
 import numpy as np
+from _timing import best_times
 from scipy.special import expit
 
 from skdp._threads import workers
 from skdp.engine import DenseRows, Grid
 from skdp.losses import LogisticLoss
-
-
-def best_times(functions, repeats):
-    """Shortest time of each function, measured in turns so that all see the same machine."""
-    times = {name: float("inf") for name in functions}
-    for _ in range(repeats):
-        for name, function in functions.items():
-            start = perf_counter()
-            function()
-            times[name] = min(times[name], perf_counter() - start)
-    return times
 
 
 def main():
@@ -80,7 +70,8 @@ def main():
             return rows.gram("second moments")
 
         functions = {"read": read, "naive": naive, "exact": exact, "gram": gram}
-        times = best_times(functions, options.repeats)
+        found = best_times(functions, options.repeats)
+        times = {name: time.wall for name, time in found.items()}
     print(f"{n:,} x {d}, {cores} cores, best of {options.repeats}")
     for name, label in (
         ("read", "reading the float64 matrix once (sum by blocks on threads)"),

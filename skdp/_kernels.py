@@ -8,7 +8,6 @@ results are bitwise those of the numpy code in `skdp.engine`, which is the refer
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["Kernels", "kernels"]
@@ -28,19 +27,26 @@ class Kernels:
         ``round_block(raw, scale, bound, out, squares, raw_squares)``: entries times `scale`,
         truncated and clipped to integers of size `bound`, with the squared norm of each row
         after and before that.
+    squared_norms : callable
+        ``squared_norms(block, out)``: of each row.
+    shrink : callable
+        ``shrink(block, factors, out)``: rows times their factors, truncated.
     """
 
     predictor: Callable[..., None]
     transposed: Callable[..., None]
     round_block: Callable[..., None]
+    squared_norms: Callable[..., None]
+    shrink: Callable[..., None]
 
 
 @cache
 def kernels() -> Kernels | None:
-    """Compiled functions; None where numba is not installed."""
-    if find_spec("numba") is None:
+    """Compiled functions; None where numba is not installed or does not suit this numpy."""
+    try:
+        import numba
+    except ImportError:
         return None
-    import numba
     import numpy as np
 
     # Exact sums may be reordered; nothing else may be relaxed (NaN and inf must survive).
@@ -86,4 +92,18 @@ def kernels() -> Kernels | None:
             squares[i] = total
             raw_squares[i] = raw_total
 
-    return Kernels(predictor, transposed, round_block)
+    @compiled
+    def squared_norms(block: Any, out: Any) -> None:
+        for i in range(block.shape[0]):
+            total = 0.0
+            for j in range(block.shape[1]):
+                total += np.float64(block[i, j]) * np.float64(block[i, j])
+            out[i] = total
+
+    @compiled
+    def shrink(block: Any, factors: Any, out: Any) -> None:
+        for i in range(block.shape[0]):
+            for j in range(block.shape[1]):
+                out[i, j] = np.trunc(np.float64(block[i, j]) * factors[i])
+
+    return Kernels(predictor, transposed, round_block, squared_norms, shrink)

@@ -20,6 +20,7 @@ __all__ = [
     "BoundedSum",
     "ExactTotal",
     "block_rows",
+    "clip_factors",
     "clip_integers",
     "coefficients_to_grid",
     "counts",
@@ -198,6 +199,11 @@ def _squared_norms(rows: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
+def clip_factors(squares: FloatArray, limit: FloatArray | float) -> FloatArray:
+    """Factors that bring rows of given squared norms within a limit, see `clip_integers`."""
+    return np.where(squares > limit, np.sqrt(limit / squares) * _SHRINK, 1.0)
+
+
 def clip_integers(integers: FloatArray, limit: FloatArray | float) -> FloatArray:
     """Shrink, in place, the integer rows whose squared norm is above a limit.
 
@@ -223,7 +229,7 @@ def clip_integers(integers: FloatArray, limit: FloatArray | float) -> FloatArray
     over = np.flatnonzero(squares > limit)
     if over.size:
         limits = np.broadcast_to(limit, squares.shape)[over]
-        factor = np.sqrt(limits / squares[over]) * _SHRINK
+        factor = clip_factors(squares[over], limits)
         clipped = np.trunc(integers[over] * factor[:, None])
         integers[over] = clipped
         squares[over] = _squared_norms(clipped)

@@ -51,7 +51,7 @@ _OCTAVES = 40
 # An octave of distances is filled if it holds more than a share of the records and that many
 # standard deviations of noise: the first pair within the core of the distribution, rising to the
 # second one `_REACH` octaves above it, where a few values are outliers and where an error is dear.
-_FILLED, _FILLED_FAR, _REACH = (0.02, 3.5), (0.1, 5.0), 8
+_FILLED, _FILLED_FAR, _REACH = (0.005, 4.0), (0.1, 5.5), 10
 _BLOCK_ENTRIES = 1 << 17
 _SERIAL_ENTRIES = 1 << 18
 _EXPONENT_BITS = 52
@@ -314,9 +314,8 @@ def _reach(side: FloatArray, core: IntArray, n_rows: int, sigma: float) -> IntAr
     """Octaves of one side up to the last ones that are filled."""
     octaves = np.arange(side.shape[1])
     far = np.clip((octaves - core[:, None]) / _REACH, 0.0, 1.0)
-    share, sure = (
-        near + (end - near) * far for near, end in zip(_FILLED, _FILLED_FAR, strict=True)
-    )
+    share = _FILLED[0] * (_FILLED_FAR[0] / _FILLED[0]) ** far
+    sure = _FILLED[1] + (_FILLED_FAR[1] - _FILLED[1]) * far
     reach = np.zeros(len(side), dtype=np.int64)
     for width in (1, 2, 3):
         held = np.lib.stride_tricks.sliding_window_view(side, width, axis=1).sum(axis=2)

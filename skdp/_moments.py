@@ -61,11 +61,11 @@ def _root(n_columns: int) -> float:
 
 
 def _grid_bits(sigma: float) -> int:
-    """Binary places of u: fewer under noise that would not fit 64 bits."""
-    bits = min(_BITS, (MAX_SIGMA_BITS - frexp(sigma)[1]) // 2)
-    if bits < 2:
-        raise ValueError("the budget is too small: its noise does not fit the grid of the moments")
-    return bits
+    """Binary places of u: fewer under noise that would not fit 64 bits.
+
+    Plans refuse noise beyond ``2**40`` sensitivities, so 2 places remain up to millions of columns.
+    """
+    return min(_BITS, (MAX_SIGMA_BITS - frexp(sigma)[1]) // 2)
 
 
 def _block_sums(

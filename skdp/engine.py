@@ -21,6 +21,7 @@ from skdp._lattice import (
     BoundedSum,
     ExactTotal,
     block_rows,
+    clip_factors,
     clip_integers,
     coefficients_to_grid,
     counts,
@@ -171,7 +172,7 @@ class BoundedRows(ABC):
 
     @abstractmethod
     def _blocks(self, parts: list[slice], *, wide: bool = True) -> Iterator[tuple[slice, Any]]:
-        """The blocks of some parts, one at a time; `wide`: for products of several columns."""
+        """The blocks of some parts, one at a time; `wide`: for products with several columns."""
 
     @abstractmethod
     def _predictor(self, part: slice, block: Any, weights: FloatArray) -> FloatArray:
@@ -237,12 +238,14 @@ class BoundedRows(ABC):
         block_sum: Callable[[slice, Any], FloatArray],
         shape: tuple[int, ...],
         rows: int,
+        *,
+        wide: bool,
     ) -> ExactTotal:
         """Exact sum over all blocks of `block_sum(rows, block)`, integers below 2**53."""
 
         def work(blocks: list[slice]) -> ExactTotal:
             total = ExactTotal(shape)
-            for part, block in self._blocks(blocks, wide=len(shape) == 2):
+            for part, block in self._blocks(blocks, wide=wide):
                 total.add(block_sum(part, block))
             return total
 
@@ -317,7 +320,7 @@ class BoundedRows(ABC):
             integers = self._residual_integers(residual, part, clip_norm)
             return self._transposed(part, block, integers)
 
-        total = self._sum(block_sum, coefficients.shape, rows)
+        total = self._sum(block_sum, coefficients.shape, rows, wide=coefficients.ndim == 2)
         sensitivity = clip_norm * relation_factor(self.neighboring)
         return BoundedSum(name, total, 2.0**-bits, sensitivity)
 
@@ -335,7 +338,8 @@ class BoundedRows(ABC):
             sqrt(2), the norm of one record's share is its squared norm, at most 1.
         """
         bits = 2 * self.grid.row_bits
-        rows = block_rows(bits, 1.0)
+        # Small blocks stay in the cache from step to step, but each costs p * p additions.
+        rows = block_rows(bits, 1.0, cap=max(1024, self._cache_rows // 4))
         p = self.n_columns
         upper = np.triu_indices(p, 1)
 
@@ -344,7 +348,7 @@ class BoundedRows(ABC):
         def block_sum(part: slice, block: Any) -> FloatArray:
             return self._outer(part, block, limit)
 
-        full = self._sum(block_sum, (p, p), rows)
+        full = self._sum(block_sum, (p, p), rows, wide=False)
         total = ExactTotal((p * (p + 1) // 2,))
         for limb in ("high", "low"):
             matrix = getattr(full, limb)
@@ -437,6 +441,12 @@ class DenseRows(BoundedRows):
         return out
 
     def _outer(self, part: slice, block: Any, limit: float) -> FloatArray:
+        if block.dtype == np.float32:
+            assert self._compiled is not None
+            squares, clipped = np.empty(len(block)), np.empty(block.shape)
+            self._compiled.squared_norms(block, squares)
+            self._compiled.shrink(block, clip_factors(squares, limit), clipped)
+            return np.asarray(clipped.T @ clipped)
         long = np.flatnonzero(self._inverse_norm[part] < 1.0)
         if long.size:
             clipped = block[long]

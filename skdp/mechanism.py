@@ -1,5 +1,6 @@
 """The Gaussian mechanism as a scikit-learn transformer and as an expert's tool."""
 
+from fractions import Fraction
 from math import isinf, sqrt
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +30,7 @@ __all__ = ["GaussianMechanism"]
 # not to matter, large enough for sums over 10**9 records to stay within 64 bits.
 _GRID_BITS = 30
 _ROW_BITS = 20
+_LARGEST = 1 << 61
 _BLOCK_ENTRIES = 1 << 17
 # Sizes for which neither the grid's step nor a value at the end of its range leaves float64.
 _SMALLEST, _LARGEST = 1e-280, 1e280
@@ -282,13 +284,14 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         """
         check_is_fitted(self, "plan_")
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+            raise ValueError("value must hold numbers of at most 64 bits")
+        if not np.isfinite(array).all():
             raise ValueError("value must hold finite numbers")
-        array = array.astype(np.float64)
         if sensitivity is not None and not (_SMALLEST < sensitivity < _LARGEST):
             raise ValueError(f"sensitivity must be between {_SMALLEST:g} and {_LARGEST:g}")
         if not self.plan_.releases:
-            return array
+            return array.astype(np.float64)
         planned = self.plan_.releases[0]
         if self._counter.made >= planned.count:
             raise PrivacyBudgetError(
@@ -300,9 +303,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             size = sensitivity * (1.0 + 2.0**-_GRID_BITS)
         sigma = size / planned.mu * SIGMA_SLACK
         step = floor_power_of_two(size * 2.0**-_GRID_BITS / sqrt(max(array.size, 1)))
-        with np.errstate(all="ignore"):
-            integers = np.rint(np.clip(array / step, -(2.0**61), 2.0**61))
-        return self._noisy(integers, step, sigma, size)
+        return self._noisy(_on_grid(array, step), step, sigma, size)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Release every row of X: clipped to `clip_norm_`, plus fresh noise.
@@ -333,7 +334,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         return self._noisy(integers, step, self.row_sigma_, sensitivity)
 
     def _noisy(
-        self, integers: NDArray[np.float64], step: float, sigma: float, sensitivity: float
+        self, integers: NDArray[Any], step: float, sigma: float, sensitivity: float
     ) -> NDArray[np.float64]:
         if sigma / step > 2.0**MAX_SIGMA_BITS:
             raise ValueError("the budget is too small for a value with so many entries")
@@ -353,3 +354,14 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         tags.requires_fit = True
         tags.non_deterministic = self._is_private
         return tags
+
+
+def _on_grid(value: NDArray[Any], step: float) -> NDArray[Any]:
+    """Nearest integers in units of `step`, clipped to 62 bits."""
+    if value.dtype.kind in "iu" and (np.abs(value.astype(np.float64)) > 2.0**52).any():
+        # float64 would round such integers by more than the step, which nobody has paid for.
+        exact = [round(Fraction(int(v)) / Fraction(step)) for v in value.flat]
+        clipped = [max(-_LARGEST, min(_LARGEST, v)) for v in exact]
+        return np.array(clipped, dtype=np.int64).reshape(value.shape)
+    with np.errstate(all="ignore"):
+        return np.rint(np.clip(value.astype(np.float64) / step, -_LARGEST, _LARGEST))

@@ -46,6 +46,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "plain": {"solver": "gradient-descent", "max_iter": 7},
         "softmax": {"classes": [0, 1, 2], "max_iter": 6},
         "no-intercept": {"fit_intercept": False, "max_iter": 4, "scale_check_share": 0.0},
+        "unbounded": {"feature_bound": inf, "feature_norm": 1.0, "max_iter": 3},
     },
     "DPLinearRegression": {
         "plain": {"solver": "gradient-descent", "max_iter": 7},

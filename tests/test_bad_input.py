@@ -346,6 +346,7 @@ def test_a_budget_for_something_else_is_refused(name, monkeypatch):
 BAD_OTHERS = {
     "feature_norm": [0.0, -1.0, inf, nan, "1", 5e-324, 1e200],
     "clip_norm": [0.0, -1.0, nan, inf, "1"],
+    "feature_bound": [0.0, -1.0, nan, "1"],
     "max_iter": [0, -3, 2.5, "10", nan],
     "gram_share": [1.0, 1.5, -0.5, nan, "0.1"],
     "ridge_floor": [-1.0, nan, "1"],

@@ -72,24 +72,29 @@ def rows_of(rows):
 # ---------------------------------------------------------------- rounding rows
 
 
-def check_rounding(raw, scale, bits, limit):
+def check_rounding(raw, scale, bits, limit, bound=inf):
     """All that `round_rows` promises."""
     before = raw.copy()
-    integers, squares, raw_squares = round_rows(raw, scale=scale, bits=bits, limit=limit)
+    integers, squares, raw_squares = round_rows(
+        raw, scale=scale, bits=bits, limit=limit, bound=bound
+    )
     assert np.array_equal(raw, before, equal_nan=True)
     exact = square_sums(integers)
     assert exact == list(squares)
     assert max(exact, default=0) <= limit
     with np.errstate(all="ignore"):
         plain = np.trunc(raw.astype(np.float64) * (scale * 2.0**bits))
+        largest = np.floor(bound * (scale * 2.0**bits))
+        bounded_entries = np.clip(plain, -largest, largest)
+    if np.isfinite(largest):
+        assert np.abs(integers).max() <= largest
     for i, row in enumerate(raw):
         if not np.isfinite(row).all():
             assert np.isnan(raw_squares[i]) and not integers[i].any()
         elif np.isfinite(plain[i]).all() and sum(int(v) ** 2 for v in plain[i]) < 2**53:
-            size = sum(int(v) ** 2 for v in plain[i])
-            assert raw_squares[i] == size
-            if size <= limit:  # a row that fits is only truncated
-                assert np.array_equal(integers[i], plain[i])
+            assert raw_squares[i] == sum(int(v) ** 2 for v in plain[i])
+            if sum(int(v) ** 2 for v in bounded_entries[i]) <= limit:  # it fits: only truncated
+                assert np.array_equal(integers[i], bounded_entries[i])
         else:
             assert raw_squares[i] == inf
     return integers
@@ -105,7 +110,8 @@ def test_rounded_rows_never_exceed_the_limit(data, columns, bits, scale):
     )
     raw = data.draw(arrays(np.float64, (4, columns), elements=elements))
     limit = data.draw(st.integers(1, 4 * 4**bits))
-    check_rounding(raw, scale, bits, float(limit))
+    bound = data.draw(st.sampled_from([inf, 1e300, 1.0, 0.3, 1e-9]))
+    check_rounding(raw, scale, bits, float(limit), bound)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 30, 5000, 20000])

@@ -46,13 +46,23 @@ def adversarial_rows(d):
     return np.vstack([rows, extreme])
 
 
-def bounded(X, *, home="dense", constant=0.25, neighboring="add_or_remove", null=None, grid=GRID):
+def bounded(
+    X,
+    *,
+    home="dense",
+    constant=0.25,
+    neighboring="add_or_remove",
+    null=None,
+    grid=GRID,
+    feature_bound=inf,
+):
     """Working rows with feature norm 1, in one of their homes."""
     make, X = {"dense": (DenseRows, X), "sparse": (SparseRows, csr_array(X))}[home]
     return make(
         X,
         feature_norm=1.0,
         slack=SLACK,
+        feature_bound=feature_bound,
         constant=constant,
         neighboring=neighboring,
         grid=grid,
@@ -131,23 +141,25 @@ def test_every_lemma_has_a_test():
 @pytest.mark.parametrize("d", [1, 2, 7, 100])
 @pytest.mark.parametrize("constant", [0.0, 0.25])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("feature_bound", [inf, 0.7])
 @pytest.mark.parametrize("home", HOMES)
-def test_lemma_1_rows_are_bounded(d, constant, dtype, home):
+def test_lemma_1_rows_are_bounded(d, constant, dtype, feature_bound, home):
     with np.errstate(over="ignore"):
         X = adversarial_rows(d).astype(dtype)
-    rows = working_rows(bounded(X, constant=constant, home=home))
+    options = {"constant": constant, "feature_bound": feature_bound, "home": home}
+    rows = working_rows(bounded(X, **options))
     limit = int(SLACK**2) * 4**GRID.row_bits
     assert all(square(row) <= limit for row in rows)
     assert np.array_equal(rows, np.trunc(rows))
     # A row alone is the same row.
     for i in range(0, len(X), 7):
-        alone = working_rows(bounded(X[i : i + 1], constant=constant, home=home))
+        alone = working_rows(bounded(X[i : i + 1], **options))
         assert np.array_equal(alone[0], rows[i])
     # Blank and non-finite records vanish, the constant included.
     blank = np.zeros(len(X), dtype=bool)
     blank[::2] = True
     X[1] = np.nan
-    rows = working_rows(bounded(X, constant=constant, null=blank, home=home))
+    rows = working_rows(bounded(X, null=blank, **options))
     assert not rows[::2].any() and not rows[1].any()
 
 

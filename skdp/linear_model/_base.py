@@ -217,6 +217,11 @@ class PrivateLinearModel(PrivateLearner):
 
     def _linear_predictor(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "coef_")
-        X = check_features(self, X, reset=False, accept_sparse="csr")
+        features = check_features(self, X, reset=False, accept_sparse="csr")
+        bound = self._entry_bound(self.n_features_in_) if self.plan_.releases else inf
+        if bound < inf:
+            features = features.copy()
+            entries = features.data if issparse(features) else features
+            np.clip(entries, -bound, bound, out=entries)
         with np.errstate(all="ignore"):  # a warning would tell of single rows
-            return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
+            return np.asarray(safe_sparse_dot(features, self.coef_.T) + self.intercept_)

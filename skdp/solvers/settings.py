@@ -94,8 +94,9 @@ def choose_settings(
     if loss.name == "squared":
         pays = shape.n_features <= _GRAM_COLUMNS
         # Clipped residuals bias the fit, noise grows with the clip: wider for larger data.
-        clip_norm = min(1.5, max(0.5, 0.2 * signal ** (1 / 3)))
+        clip_norm = min(1.0, max(0.5, 0.2 * signal ** (1 / 3)))
         rule = {
+            "row_slack": 8.0,  # a numeric outcome is linear far out
             "max_iter": 20 if signal < _PLENTY else 12,
             "learning_rate": 1.0,
             "momentum": 0.0,
@@ -105,7 +106,7 @@ def choose_settings(
     else:
         pays = signal >= _GRAM_PAYS and shape.n_features <= _GRAM_COLUMNS
         clip_norm = min(0.7, max(0.15, 0.07 * signal**0.4))
-        rule = {"learning_rate": 1.9, "gram_share": 0.1, "ridge_floor": 3.0}
+        rule = {"row_slack": 2.0, "learning_rate": 1.9, "gram_share": 0.1, "ridge_floor": 3.0}
         if loss.name == "softmax":
             clip_norm *= sqrt(2.0)
             rule.update(max_iter=20, momentum=0.8)
@@ -115,8 +116,9 @@ def choose_settings(
     use_gram = preconditioned and (pays if wanted is None else wanted > 0)
     if not use_gram:
         steps, momentum = 80 if loss.name == "softmax" else 40, 0.8
-        rule = {"max_iter": steps, "momentum": momentum, "gram_share": 0.0, "ridge_floor": 0.0}
-    rule.update(clip_norm=clip_norm, constant=0.25, row_slack=2.0)
+        rule = {"row_slack": rule["row_slack"], "max_iter": steps, "momentum": momentum}
+        rule.update(gram_share=0.0, ridge_floor=0.0)
+    rule.update(clip_norm=clip_norm, constant=0.25)
     rule.update({name: value for name, value in chosen.items() if value is not None})
     rule["clip_norm"] = min(float(rule["clip_norm"]), loss.residual_bound * rule["row_slack"])
     if not use_gram:
