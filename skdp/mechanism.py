@@ -30,7 +30,8 @@ __all__ = ["GaussianMechanism"]
 # not to matter, large enough for sums over 10**9 records to stay within 64 bits.
 _GRID_BITS = 30
 _ROW_BITS = 20
-_LARGEST = 1 << 61
+# Largest integer of a value on the grid.
+_TOP = 1 << 61
 _BLOCK_ENTRIES = 1 << 17
 # Sizes for which neither the grid's step nor a value at the end of its range leaves float64.
 _SMALLEST, _LARGEST = 1e-280, 1e280
@@ -361,7 +362,7 @@ def _on_grid(value: NDArray[Any], step: float) -> NDArray[Any]:
     if value.dtype.kind in "iu" and (np.abs(value.astype(np.float64)) > 2.0**52).any():
         # float64 would round such integers by more than the step, which nobody has paid for.
         exact = [round(Fraction(int(v)) / Fraction(step)) for v in value.flat]
-        clipped = [max(-_LARGEST, min(_LARGEST, v)) for v in exact]
+        clipped = [max(-_TOP, min(_TOP, v)) for v in exact]
         return np.array(clipped, dtype=np.int64).reshape(value.shape)
     with np.errstate(all="ignore"):
-        return np.rint(np.clip(value.astype(np.float64) / step, -_LARGEST, _LARGEST))
+        return np.rint(np.clip(value.astype(np.float64) / step, -_TOP, _TOP))

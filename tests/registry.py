@@ -31,7 +31,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 
 
 def _pipeline(**facts):
-    names = [name for name in ("DPStandardScaler", "DPLogisticRegression") if name in CLASSES]
+    names = ("DPStandardScaler", "DPLogisticRegression")
     return make_pipeline(*(CLASSES[name](**facts.get(name, {})) for name in names))
 
 

@@ -118,7 +118,7 @@ def test_spent_equals_planned_and_never_exceeds_the_budget(entry, neighboring, e
     for part in parts:
         planned = [r for r in part.plan_.releases for _ in range(r.count)]
         made = part.releases_
-        assert [r.name for r in made].sort() == [r.name for r in planned].sort()
+        assert sorted(r.name for r in made) == sorted(r.name for r in planned)
         assert mu_squared(made) == mu_squared(planned)
         assert part.plan_.budget.covers(part.plan_.cost)
 
@@ -261,15 +261,26 @@ def test_a_value_read_from_the_data_is_noticed():
     assert first[0] != second[0]
 
 
+def held_per_record(fitted):
+    """Paths to arrays and containers with a multiple of the number of records as a size."""
+    found = []
+    for path, held in registry.walk(fitted):
+        sizes = [*held.shape, held.size] if isinstance(held, np.ndarray) else []
+        if hasattr(held, "__len__") and not isinstance(held, (type, np.ndarray)):
+            sizes.append(len(held))
+        if any(size and size % N_ROWS == 0 for size in sizes):
+            found.append(path)
+    return found
+
+
 @for_each_entry
 def test_no_attribute_has_a_value_per_record(entry):
     X, y = registry.rows_for(entry, N_ROWS)
     fitted = registry.fit(entry.estimator, X, y)
-    for path, held in registry.walk(fitted):
-        sizes = [*np.shape(held), np.size(held)] if isinstance(held, np.ndarray) else []
-        if hasattr(held, "__len__") and not isinstance(held, type):
-            sizes.append(len(held))
-        assert all(size % N_ROWS or size == 0 for size in sizes), path
+    assert held_per_record(fitted) == []
+    fitted.plan_of_another = {"deep": [(X[:, 0],)]}
+    assert held_per_record(fitted) == [".plan_of_another.deep.0.0"]
+    del fitted.plan_of_another
     planned = registry.set_deep(entry.estimator, "n_rows", N_ROWS)
     few, many = (
         pickle.dumps(registry.fit(planned, *registry.rows_for(entry, n)))

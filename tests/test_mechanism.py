@@ -1,0 +1,54 @@
+"""Values and rows given to the Gaussian mechanism reach the noise exactly."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from skdp import GaussianMechanism, mechanism
+
+
+def released_integers(monkeypatch, value, **params):
+    """The integers that `release` adds noise to, and their unit."""
+    seen = []
+
+    def add_noise(bounded, sigma, seed, context):
+        seen.append(bounded)
+        return bounded.total.to_float(bounded.unit)
+
+    monkeypatch.setattr(mechanism, "add_noise", add_noise)
+    GaussianMechanism(**params).fit(np.zeros((2, 1))).release(value)
+    (bounded,) = seen
+    high, low = bounded.total.high.ravel(), bounded.total.low.ravel()
+    return [(int(h) << 32) + int(x) for h, x in zip(high, low, strict=True)], bounded.unit
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_large_integers_are_not_rounded_to_float64_first(monkeypatch, dtype):
+    # float64 would move them by up to 1, while a 2**-30th of the sensitivity is charged.
+    values = np.array([2**53 + 1, 2**54 + 2, 3, 2**60 + 5], dtype=dtype)
+    integers, unit = released_integers(monkeypatch, values, sensitivity=2.0**31)
+    assert [Fraction(i) * Fraction(unit) for i in integers] == [int(v) for v in values]
+    rounded, _ = released_integers(monkeypatch, values.astype(float), sensitivity=2.0**31)
+    assert rounded != integers
+
+
+def test_values_beyond_the_grid_are_clipped_to_its_end(monkeypatch):
+    top = 2**61
+    for value in (np.int64(-(2**63)), np.int64(2**63 - 1), 1e300, -1e300):
+        (integer,), _ = released_integers(monkeypatch, value, sensitivity=1.0)
+        assert integer == (top if value > 0 else -top)
+
+
+@pytest.mark.parametrize("value", ["1", 1j, None, np.longdouble(1), [object()]])
+def test_other_kinds_of_values_are_refused(value):
+    fitted = GaussianMechanism(sensitivity=1.0).fit(np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="at most 64 bits"):
+        fitted.release(value)
+    assert fitted.releases_ == ()
+
+
+def test_without_privacy_a_value_is_returned_as_it_is():
+    fitted = GaussianMechanism(epsilon=np.inf, sensitivity=1.0).fit(np.zeros((2, 1)))
+    found = fitted.release([1, 2])
+    assert found.dtype == np.float64 and found.tolist() == [1.0, 2.0]
