@@ -574,7 +574,9 @@ def test_rules_can_be_registered_for_bases_and_by_name():
             register_cost_rule(cls, rule)
 
 
-@pytest.mark.parametrize("obj", [Pipeline, 3, "some text", object()], ids=["class", "number", "text", "object"])
+@pytest.mark.parametrize(
+    "obj", [Pipeline, 3, "some text", object()], ids=["class", "number", "text", "object"]
+)
 def test_what_is_no_estimator_is_refused(obj):
     with pytest.raises(TypeError, match="only estimators have a privacy cost"):
         privacy_cost(obj)
