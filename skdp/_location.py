@@ -239,12 +239,13 @@ def _find_magnitudes(histograms: _Histograms) -> _Magnitudes:
     zeros, others = counts[:, 0], counts[:, 1:]
     rest = np.maximum(histograms.n_rows - zeros, 0.0)
     start, stop = _shortest_windows(others, rest, sigma, _LONGEST_RANGE)
-    found = (stop > 0) & (histograms.n_rows >= _HOPELESS * sigma)
+    enough = histograms.n_rows >= _HOPELESS * sigma
+    found = (stop > 0) & enough
     return _Magnitudes(
         exponent=np.where(found, _LEAST_EXPONENT + stop - _BIAS, 0),
         smallest=np.ldexp(1.0, start - stop),
         found=found,
-        zero=~found & (rest < _FILLED[1] * sigma) & (zeros > _FALSE * sigma),
+        zero=~found & enough & (rest < _FILLED[1] * sigma) & (zeros > _FALSE * sigma),
     )
 
 

@@ -1,7 +1,7 @@
 """What private linear models share: parameters, plan, and the flow of a fit."""
 
 import warnings
-from math import inf, isinf
+from math import inf, isinf, sqrt
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,6 +39,7 @@ class PrivateLinearModel(PrivateLearner):
         **PrivateLearner._parameter_constraints,
         "fit_intercept": ["boolean"],
         "feature_norm": [None, _positive],
+        "feature_bound": [None, Interval(Real, 0, None, closed="right")],
         "clip_norm": [None, _positive],
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
@@ -52,6 +53,7 @@ class PrivateLinearModel(PrivateLearner):
 
     fit_intercept: bool
     feature_norm: float | None
+    feature_bound: float | None
     clip_norm: float | None
     solver: str
     max_iter: int | None
@@ -61,6 +63,9 @@ class PrivateLinearModel(PrivateLearner):
     scale_check_share: float
     n_rows: int | None
     n_jobs: int | None
+
+    # Standard deviations of a feature at which it is clipped, unless `feature_bound` is given.
+    _bound_deviations: float
 
     # ---- what a subclass decides ----
 
@@ -78,14 +83,16 @@ class PrivateLinearModel(PrivateLearner):
         """Releases that look at the targets before the solver, and the budget left for it."""
         return (), budget
 
-    def _entry_bound(self, n_features: int) -> float:
-        """Bound that single features are clipped to, in learning and in prediction."""
-        return inf
-
     # ---- plan ----
 
     def _shape(self, n_samples: int, n_features: int, n_outputs: int) -> ProblemShape:
         return ProblemShape(self.n_rows or n_samples, n_features, n_outputs)
+
+    def _entry_bound(self, n_features: int) -> float:
+        """Bound that single features are clipped to, in learning and in prediction."""
+        if self.feature_bound is not None:
+            return float(self.feature_bound)
+        return self._bound_deviations * self._norm(n_features) / sqrt(n_features)
 
     def _norm(self, n_features: int) -> float:
         if self.feature_norm is None:

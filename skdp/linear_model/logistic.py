@@ -1,6 +1,5 @@
 """Differentially private logistic regression, binary and multinomial."""
 
-from math import sqrt
 from numbers import Real
 from typing import Any
 
@@ -28,8 +27,6 @@ __all__ = ["DPLogisticRegression"]
 
 # Log-odds of a class that was declared but does not occur, at epsilon=inf.
 _NEVER = -700.0
-# Features are clipped to this many of their standard deviations.
-_BOUND_DEVIATIONS = 3.0
 
 
 class DPLogisticRegression(ClassifierMixin, PrivateLinearModel):
@@ -144,9 +141,9 @@ default="preconditioned-gradient-descent"
     _parameter_constraints: dict[str, Any] = {
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
-        "feature_bound": [None, Interval(Real, 0, None, closed="right")],
         "C": [Interval(Real, 0, None, closed="right")],
     }
+    _bound_deviations = 3.0
 
     def __init__(
         self,
@@ -191,11 +188,6 @@ default="preconditioned-gradient-descent"
 
     def _loss(self, n_outputs: int) -> Loss:
         return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
-
-    def _entry_bound(self, n_features: int) -> float:
-        if self.feature_bound is not None:
-            return float(self.feature_bound)
-        return _BOUND_DEVIATIONS * self._norm(n_features) / sqrt(n_features)
 
     def _l2_penalty(self) -> float:
         return 1.0 / self.C

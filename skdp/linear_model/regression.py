@@ -32,6 +32,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         "y_bounds": [None, "array-like"],
     }
 
+    _bound_deviations = 8.0
     y_bounds: ArrayLike | None
     intercept_: Any
     # Whether the twin gives flat coefficients for a y with one column.
@@ -135,7 +136,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Samples; they are not clipped.
+            Samples.
 
         Returns
         -------
@@ -169,6 +170,11 @@ class DPLinearRegression(_PrivateLeastSquares):
     feature_norm : float, default=None
         Public norm, in the units of X, of a typical row. While learning, rows are clipped to
         twice this norm. None: ``sqrt(n_features)``, right for standardised features.
+    feature_bound : float, default=None
+        Public bound, in the units of X, that every single feature is clipped to, while learning
+        and in prediction: one extreme value does not decide a fit or a prediction by itself.
+        None: ``8 * feature_norm / sqrt(n_features)``, eight standard deviations of standardised
+        features. ``inf``: none.
     clip_norm : float, default=None
         Largest norm of one record's gradient, in units where a row of norm
         `feature_norm` has norm 1 and y has scale 1. None: planned.
@@ -254,6 +260,7 @@ default="preconditioned-gradient-descent"
         y_bounds: ArrayLike | None = None,
         fit_intercept: bool = True,
         feature_norm: float | None = None,
+        feature_bound: float | None = None,
         clip_norm: float | None = None,
         solver: str = "preconditioned-gradient-descent",
         max_iter: int | None = None,
@@ -271,6 +278,7 @@ default="preconditioned-gradient-descent"
         self.y_bounds = y_bounds
         self.fit_intercept = fit_intercept
         self.feature_norm = feature_norm
+        self.feature_bound = feature_bound
         self.clip_norm = clip_norm
         self.solver = solver
         self.max_iter = max_iter
@@ -312,6 +320,11 @@ class DPRidge(_PrivateLeastSquares):
     feature_norm : float, default=None
         Public norm, in the units of X, of a typical row. While learning, rows are clipped to
         twice this norm. None: ``sqrt(n_features)``, right for standardised features.
+    feature_bound : float, default=None
+        Public bound, in the units of X, that every single feature is clipped to, while learning
+        and in prediction: one extreme value does not decide a fit or a prediction by itself.
+        None: ``8 * feature_norm / sqrt(n_features)``, eight standard deviations of standardised
+        features. ``inf``: none.
     clip_norm : float, default=None
         Largest norm of one record's gradient, in units where a row of norm
         `feature_norm` has norm 1 and y has scale 1. None: planned.
@@ -404,6 +417,7 @@ default="preconditioned-gradient-descent"
         alpha: float = 1.0,
         fit_intercept: bool = True,
         feature_norm: float | None = None,
+        feature_bound: float | None = None,
         clip_norm: float | None = None,
         solver: str = "preconditioned-gradient-descent",
         max_iter: int | None = None,
@@ -422,6 +436,7 @@ default="preconditioned-gradient-descent"
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.feature_norm = feature_norm
+        self.feature_bound = feature_bound
         self.clip_norm = clip_norm
         self.solver = solver
         self.max_iter = max_iter

@@ -118,6 +118,7 @@ class GradientDescent:
         weights = penalty if n_outputs is None else penalty[:, None]
         theta, velocity = np.zeros(shape), np.zeros(shape)
         mean, averaged = np.zeros(shape), 0
+        first = min(round((1.0 - settings.averaged) * settings.max_iter), settings.max_iter - 1)
         for iteration in range(settings.max_iter):
             # The iterate is a function of released values, so rounding it is free, and makes
             # its products with the rows exact.
@@ -130,7 +131,7 @@ class GradientDescent:
                 gradient -= gradient.mean(axis=1, keepdims=True)
             velocity = settings.momentum * velocity + step(gradient + weights * theta)
             theta = theta - settings.learning_rate * velocity
-            if 2 * iteration >= settings.max_iter:
+            if iteration >= first:
                 averaged += 1
                 mean += (theta - mean) / averaged
         return mean

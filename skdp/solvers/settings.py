@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 from skdp.losses import Loss
@@ -10,12 +10,14 @@ from skdp.plan import ProblemShape
 
 __all__ = ["SolverSettings", "choose_settings", "default_feature_norm"]
 
-# The signal-to-noise number s = mu n / sqrt(d) from which second moments are worth their price.
-_GRAM_PAYS = 40.0
-# And from which a regression needs fewer steps.
-_PLENTY = 1000.0
+# The signal-to-noise number s = mu n / sqrt(parameters) from which second moments are worth their
+# price.
+_GRAM_PAYS = 60.0
+# From these on, fewer steps are enough.
+_PLENTY = {"logistic": 5000.0, "softmax": inf, "squared": 1000.0}
 # More columns than this have no second moments: a matrix of them would take over 128 MB.
 _GRAM_COLUMNS = 4096
+_CONSTANT = 0.25
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class SolverSettings:
         Smallest eigenvalue of the preconditioner, in units of the spectral norm of its noise.
     constant : float
         Value of the intercept's column, in units of the feature norm.
+    averaged : float
+        Share of the iterates, the last ones, whose mean is the result.
     row_slack : float
         Rows are clipped to this many units of norm, second moments to one.
     """
@@ -49,6 +53,7 @@ class SolverSettings:
     momentum: float
     gram_share: float
     ridge_floor: float
+    averaged: float
     constant: float
     row_slack: float
 
@@ -89,41 +94,67 @@ def choose_settings(
     -------
     settings : SolverSettings
     """
-    signal = mu * shape.n_rows / sqrt(shape.n_features)
-    rule: dict[str, Any]
-    if loss.name == "squared":
-        pays = shape.n_features <= _GRAM_COLUMNS
-        # Clipped residuals bias the fit, noise grows with the clip: wider for larger data.
-        clip_norm = min(1.0, max(0.5, 0.2 * signal ** (1 / 3)))
-        rule = {
-            "row_slack": 8.0,  # a numeric outcome is linear far out
-            "max_iter": 20 if signal < _PLENTY else 12,
-            "learning_rate": 1.0,
-            "momentum": 0.0,
-            "gram_share": 0.15,
-            "ridge_floor": 2.0,
-        }
-    else:
-        pays = signal >= _GRAM_PAYS and shape.n_features <= _GRAM_COLUMNS
-        clip_norm = min(0.7, max(0.15, 0.07 * signal**0.4))
-        rule = {"row_slack": 2.0, "learning_rate": 1.9, "gram_share": 0.1, "ridge_floor": 3.0}
-        if loss.name == "softmax":
-            clip_norm *= sqrt(2.0)
-            rule.update(max_iter=20, momentum=0.8)
-        else:
-            rule.update(max_iter=12, momentum=0.25)
+    directions = max(1, shape.n_outputs - 1) if loss.name == "softmax" else 1
+    signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
     wanted = chosen.get("gram_share")
-    use_gram = preconditioned and (pays if wanted is None else wanted > 0)
-    if not use_gram:
-        steps, momentum = 80 if loss.name == "softmax" else 40, 0.8
-        rule = {"row_slack": rule["row_slack"], "max_iter": steps, "momentum": momentum}
-        rule.update(gram_share=0.0, ridge_floor=0.0)
-    rule.update(clip_norm=clip_norm, constant=0.25)
+    if wanted is None:
+        pays = loss.name == "squared" or signal >= _GRAM_PAYS
+        use_gram = preconditioned and pays and shape.n_features <= _GRAM_COLUMNS
+    else:
+        use_gram = preconditioned and wanted > 0
+    rule = (_with_gram if use_gram else _plain)(loss.name, signal)
     rule.update({name: value for name, value in chosen.items() if value is not None})
+    # A row may be `row_slack` units long: beyond that product a clip would only add noise.
     rule["clip_norm"] = min(float(rule["clip_norm"]), loss.residual_bound * rule["row_slack"])
     if not use_gram:
         rule["gram_share"] = 0.0
-        # Steps short enough that the noise averages out over the run, and never unstable.
-        reach = 2.0 * mu * shape.n_rows / (rule["clip_norm"] * rule["max_iter"])
-        rule.setdefault("learning_rate", min(2.0 / loss.curvature, (1.0 - momentum) * reach))
-    return SolverSettings(**rule)
+        # The run as a whole can travel about as far as the noise lets the optimum be known, in
+        # steps that are never unstable.
+        travel = rule.pop("travel") * mu * shape.n_rows
+        pace = travel / (rule["clip_norm"] * rule["max_iter"])
+        rule.setdefault("learning_rate", min(rule.pop("fastest"), pace))
+    return SolverSettings(**{name: rule[name] for name in SolverSettings.__dataclass_fields__})
+
+
+def _with_gram(loss: str, signal: float) -> dict[str, Any]:
+    """Rule for descent preconditioned by second moments.
+
+    Clipped gradients bias the fit and noise grows with the clip: it is wider for larger data.
+    Heavy-ball momentum makes up for the curvature bound, which is far above the true curvature of
+    a classifier.
+    """
+    rule: dict[str, Any] = {"averaged": 0.5, "constant": _CONSTANT}
+    few = signal >= _PLENTY[loss]
+    if loss == "squared":
+        rule.update(
+            clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))),
+            max_iter=12 if few else 20,
+            learning_rate=1.0,
+            momentum=0.0,
+            gram_share=0.15,
+            ridge_floor=2.0,
+            row_slack=8.0,  # a numeric outcome is linear far out
+        )
+        return rule
+    rule.update(learning_rate=1.9, gram_share=0.1, ridge_floor=3.0, row_slack=2.0)
+    clip_norm = min(1.0, max(0.45, 0.07 * signal**0.4))
+    if loss == "softmax":
+        rule.update(clip_norm=sqrt(2.0) * clip_norm, max_iter=20, momentum=0.7)
+    else:
+        rule.update(clip_norm=clip_norm, max_iter=12 if few else 16, momentum=0.25)
+    return rule
+
+
+def _plain(loss: str, signal: float) -> dict[str, Any]:
+    """Rule for plain descent, in steps of the gradient divided by the number of rows."""
+    rule: dict[str, Any] = {"gram_share": 0.0, "ridge_floor": 0.0, "constant": _CONSTANT}
+    if loss == "softmax":
+        rule.update(clip_norm=sqrt(2.0) * max(0.15, 0.07 * signal**0.4), max_iter=80)
+        rule.update(momentum=0.9, averaged=0.2, row_slack=2.0, travel=0.175, fastest=4.0)
+    elif loss == "logistic":
+        rule.update(clip_norm=min(0.45, max(0.15, 0.06 * sqrt(signal))), max_iter=40)
+        rule.update(momentum=0.8, averaged=0.2, row_slack=2.0, travel=0.22, fastest=8.0)
+    else:
+        rule.update(clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))), max_iter=40)
+        rule.update(momentum=0.8, averaged=0.5, row_slack=8.0, travel=0.4, fastest=1.0)
+    return rule
