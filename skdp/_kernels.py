@@ -27,6 +27,9 @@ class Kernels:
         ``round_block(raw, scale, bound, out, squares, raw_squares)``: entries times `scale`,
         truncated and clipped to integers of size `bound`, with the squared norm of each row
         after and before that.
+    clip_residual : callable
+        ``clip_residual(residual, inverse_norm, clip, places, out)``: residuals times `places`,
+        rounded, within ``floor(inverse_norm * clip)``; NaN becomes 0.
     squared_norms : callable
         ``squared_norms(block, out)``: of each row.
     shrink : callable
@@ -36,6 +39,7 @@ class Kernels:
     predictor: Callable[..., None]
     transposed: Callable[..., None]
     round_block: Callable[..., None]
+    clip_residual: Callable[..., None]
     squared_norms: Callable[..., None]
     shrink: Callable[..., None]
 
@@ -49,8 +53,13 @@ def kernels() -> Kernels | None:
         return None
     import numpy as np
 
-    # Exact sums may be reordered; nothing else may be relaxed (NaN and inf must survive).
-    compiled: Any = numba.njit(fastmath={"reassoc", "contract"}, nogil=True, cache=True)
+    def compiled(function: Any) -> Any:
+        # Exact sums may be reordered; nothing else may be relaxed (NaN and inf must survive).
+        options: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True}
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # there is no folder that compiled code could be kept in
+            return numba.njit(**options)(function)
 
     @compiled
     def predictor(block: Any, weights: Any, out: Any) -> None:
@@ -93,6 +102,17 @@ def kernels() -> Kernels | None:
             raw_squares[i] = raw_total
 
     @compiled
+    def clip_residual(
+        residual: Any, inverse_norm: Any, clip: float, places: float, out: Any
+    ) -> None:
+        for i in range(residual.shape[0]):
+            bound = np.floor(np.float64(inverse_norm[i]) * clip)
+            value = np.rint(residual[i] * places)
+            if np.isnan(value):
+                value = 0.0
+            out[i] = max(min(value, bound), -bound)
+
+    @compiled
     def squared_norms(block: Any, out: Any) -> None:
         for i in range(block.shape[0]):
             total = 0.0
@@ -106,4 +126,4 @@ def kernels() -> Kernels | None:
             for j in range(block.shape[1]):
                 out[i, j] = np.trunc(np.float64(block[i, j]) * factors[i])
 
-    return Kernels(predictor, transposed, round_block, squared_norms, shrink)
+    return Kernels(predictor, transposed, round_block, clip_residual, squared_norms, shrink)

@@ -278,8 +278,8 @@ def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]
     return labels, ()
 
 
-def encode_labels(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    """Position of every label in `classes`.
+def encode_labels(y: NDArray, classes: NDArray) -> NDArray[np.unsignedinteger]:
+    """Position of every label in `classes`, in the smallest type that holds them.
 
     Raises
     ------
@@ -299,4 +299,4 @@ def encode_labels(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
         raise ValueError(
             "y holds labels that are not among `classes`; declare every label that can occur"
         )
-    return codes.astype(np.intp, copy=False)
+    return codes.astype(np.min_scalar_type(len(classes)))

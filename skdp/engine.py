@@ -135,7 +135,8 @@ class BoundedRows(ABC):
         self._pool = pool if pool is not None and entries > _SERIAL_ENTRIES else Workers(1)
         self._cache_rows = max(64, _CACHE_BYTES // (8 * self.n_columns))
         # 1 / norm of the row, rounded down; 0 for a null row, whose residual is then 0 as well.
-        self._inverse_norm: FloatArray = np.empty(self.n_rows)
+        # In float32: it and the working copy are all the memory that a fit needs.
+        self._inverse_norm: NDArray[np.float32] = np.empty(self.n_rows, dtype=np.float32)
         self._allocate(X)
         self._round_all(X, null)
 
@@ -206,7 +207,7 @@ class BoundedRows(ABC):
                 if blank.any():
                     self._blank(rows, blank)
                     squares[blank] = 0.0
-                inverse = 2.0**bits * (1.0 - 2.0**-48) / np.sqrt(squares)
+                inverse = 2.0**bits * (1.0 - 2.0**-22) / np.sqrt(squares)
                 self._inverse_norm[rows] = np.where(squares > 0, inverse, 0.0)
             return tally
 
@@ -261,8 +262,8 @@ class BoundedRows(ABC):
         bound itself is rounded down. The product with the row has norm at most `clip_norm`.
         """
         places = 2.0**self.grid.residual_bits
-        # One rounding of the product is covered by the shrunk inverse norm.
-        bound = self._inverse_norm[rows] * (clip_norm * places)
+        # The roundings, to float32 among them, are covered by the shrunk inverse norm.
+        bound = np.multiply(self._inverse_norm[rows], clip_norm * places, dtype=np.float64)
         np.floor(bound, out=bound)
         if not isfinite(np.add.reduce(residual, axis=None)):  # one record must not poison a sum
             residual = np.where(np.isnan(residual), 0.0, residual)
@@ -375,7 +376,8 @@ def _by_rows(block: NDArray[np.floating]) -> NDArray[np.floating]:
 class DenseRows(BoundedRows):
     """Rows in memory, as a float32 working copy of integers (read once per pass).
 
-    Large data use compiled passes where numba is installed; the results are the same.
+    Large data use compiled passes where numba is installed; the results are the same. Products
+    are by ``np.dot`` because, unlike ``@``, it lets other threads run.
     """
 
     def _allocate(self, X: NDArray[np.floating]) -> None:
@@ -426,7 +428,7 @@ class DenseRows(BoundedRows):
 
     def _predictor(self, part: slice, block: Any, weights: FloatArray) -> FloatArray:
         if block.dtype == np.float64:
-            return np.asarray(block @ weights)
+            return np.dot(block, weights)
         assert self._compiled is not None
         out = np.empty(len(block))
         self._compiled.predictor(block, weights, out)
@@ -434,10 +436,20 @@ class DenseRows(BoundedRows):
 
     def _transposed(self, part: slice, block: Any, residual: FloatArray) -> FloatArray:
         if block.dtype == np.float64:
-            return np.asarray(block.T @ residual)
+            return np.dot(block.T, residual)
         assert self._compiled is not None
         out = np.zeros(self.n_columns)
         self._compiled.transposed(block, residual, out)
+        return out
+
+    def _residual_integers(self, residual: FloatArray, rows: slice, clip_norm: float) -> FloatArray:
+        if self._compiled is None or residual.ndim == 2:
+            return super()._residual_integers(residual, rows, clip_norm)
+        places = 2.0**self.grid.residual_bits
+        out = np.empty(len(residual))
+        self._compiled.clip_residual(
+            residual, self._inverse_norm[rows], clip_norm * places, places, out
+        )
         return out
 
     def _outer(self, part: slice, block: Any, limit: float) -> FloatArray:
@@ -446,10 +458,10 @@ class DenseRows(BoundedRows):
             squares, clipped = np.empty(len(block)), np.empty(block.shape)
             self._compiled.squared_norms(block, squares)
             self._compiled.shrink(block, clip_factors(squares, limit), clipped)
-            return np.asarray(clipped.T @ clipped)
+            return np.dot(clipped.T, clipped)
         long = np.flatnonzero(self._inverse_norm[part] < 1.0)
         if long.size:
             clipped = block[long]
             clip_integers(clipped, limit)
             block[long] = clipped
-        return np.asarray(block.T @ block)
+        return np.dot(block.T, block)

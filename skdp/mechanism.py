@@ -38,10 +38,15 @@ _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 class _ReleaseCounter:
-    """Number of releases made by one fitted mechanism."""
+    """The releases made by one fitted mechanism."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.releases: list[Release] = []
+
+    @property
+    def made(self) -> int:
+        """How many there are."""
+        return len(self.releases)
 
 
 class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
@@ -254,13 +259,9 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
 
     @property
     def releases_(self) -> tuple[Release, ...]:
-        """The releases made so far."""
+        """The releases made so far, by `release` and by `transform`."""
         check_is_fitted(self, "plan_")
-        if not self.plan_.releases:
-            return ()
-        planned = self.plan_.releases[0]
-        one = Release(planned.name, planned.sensitivity, planned.sigma, planned.mu)
-        return (one,) * self._counter.made
+        return tuple(self._counter.releases)
 
     def release(self, value: ArrayLike, *, sensitivity: float | None = None) -> NDArray[np.float64]:
         """Release a statistic that you have computed from the data.
@@ -304,7 +305,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             size = sensitivity * (1.0 + 2.0**-_GRID_BITS)
         sigma = size / planned.mu * SIGMA_SLACK
         step = floor_power_of_two(size * 2.0**-_GRID_BITS / sqrt(max(array.size, 1)))
-        return self._noisy(_on_grid(array, step), step, sigma, size)
+        return self._noisy("value", _on_grid(array, step), step, sigma, size)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Release every row of X: clipped to `clip_norm_`, plus fresh noise.
@@ -332,17 +333,18 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         integers = np.empty(features.shape)
         for rows in iter_blocks(len(features), max(1, _BLOCK_ENTRIES // n_features)):
             integers[rows], _, _ = round_rows(features[rows], scale=scale, bits=bits, limit=limit)
-        return self._noisy(integers, step, self.row_sigma_, sensitivity)
+        return self._noisy("rows", integers, step, self.row_sigma_, sensitivity)
 
     def _noisy(
-        self, integers: NDArray[Any], step: float, sigma: float, sensitivity: float
+        self, name: str, integers: NDArray[Any], step: float, sigma: float, sensitivity: float
     ) -> NDArray[np.float64]:
         if sigma / step > 2.0**MAX_SIGMA_BITS:
             raise ValueError("the budget is too small for a value with so many entries")
         total = ExactTotal(integers.shape)
         total.add(integers)
-        bounded = BoundedSum("value", total, step, sensitivity)
-        self._counter.made += 1
+        bounded = BoundedSum(name, total, step, sensitivity)
+        made = Release(name, sensitivity, sigma, self.plan_.releases[0].mu)
+        self._counter.releases.append(made)
         context = (type(self).__name__, self._counter.made)
         return add_noise(bounded, sigma, check_seed(self.random_state), context)
 

@@ -45,7 +45,7 @@ class PrivateLinearModel(PrivateLearner):
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
         "gram_share": [None, Interval(Real, 0, 1, closed="left")],
         "ridge_floor": [None, Interval(Real, 0, None, closed="left")],
-        "learning_rate": [None, _positive],
+        "learning_rate": [None, Interval(Real, 0, 1e6, closed="right")],
         "scale_check_share": [Interval(Real, 0, 1, closed="left")],
         "n_rows": [None, Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],

@@ -190,7 +190,7 @@ default="preconditioned-gradient-descent"
         return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
 
     def _l2_penalty(self) -> float:
-        return 1.0 / self.C
+        return min(1.0 / self.C, 1e300)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "DPLogisticRegression":
         """Learn a private model.
@@ -224,9 +224,8 @@ default="preconditioned-gradient-descent"
         noise = self._start(plan)
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
             rows = self._bounded_rows(features, plan, pool)
-            targets = codes.astype(np.float64) if n_outputs == 1 else codes
             outputs = None if n_outputs == 1 else n_outputs
-            coef, intercept = self._solve(rows, targets, plan, noise, outputs)
+            coef, intercept = self._solve(rows, codes, plan, noise, outputs)
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
         self._finish(plan, noise, assumptions)
@@ -239,7 +238,7 @@ default="preconditioned-gradient-descent"
         """
         return LogisticRegression(C=self.C, fit_intercept=self.fit_intercept)
 
-    def _fit_non_private(self, X: NDArray, codes: NDArray[np.intp]) -> None:
+    def _fit_non_private(self, X: NDArray, codes: NDArray[np.integer]) -> None:
         """Copy the twin's solution; declared classes that do not occur get no probability."""
         n_classes = len(self.classes_)
         seen = np.unique(codes)

@@ -18,8 +18,10 @@ from skdp.plan import PlannedRelease, ProblemShape
 
 __all__ = ["DPLinearRegression", "DPRidge"]
 
-# Share of the budget for a private location and scale of y.
-_SCALE_SHARE = 0.1
+# Share of the budget for a private location and scale of y: at least a tenth, and with few rows
+# for the budget as much as their histograms need to rise above the noise.
+_SCALE_SHARE = (0.1, 0.5)
+_SCALE_NEEDS = 90.0
 # Public bounds are taken as this many scales on either side of the centre.
 _BOUND_SCALES = 3.0
 
@@ -68,7 +70,9 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
     ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
         if self._public_scale(shape.n_outputs) is not None:
             return (), budget
-        first, rest = budget.split([_SCALE_SHARE, 1.0 - _SCALE_SHARE])
+        needs = shape.n_outputs * (_SCALE_NEEDS / (shape.n_rows * budget.mu)) ** 2
+        share = min(max(needs, _SCALE_SHARE[0]), _SCALE_SHARE[1])
+        first, rest = budget.split([share, 1.0 - share])
         return plan_target_scale(first, shape.n_outputs), rest
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "_PrivateLeastSquares":
@@ -164,7 +168,7 @@ class DPLinearRegression(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs a few thousand rows.
     fit_intercept : bool, default=True
         Whether to learn an intercept. Without one y is not centred.
     feature_norm : float, default=None
@@ -311,7 +315,7 @@ class DPRidge(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs a few thousand rows.
     alpha : float, default=1.0
         Weight of the squared coefficients against the sum of squared residuals, as in
         scikit-learn. The intercept is not penalised.

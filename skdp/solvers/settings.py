@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Any
 
 from skdp.losses import Loss
@@ -13,8 +13,12 @@ __all__ = ["SolverSettings", "choose_settings", "default_feature_norm"]
 # The signal-to-noise number s = mu n / sqrt(parameters) from which second moments are worth their
 # price.
 _GRAM_PAYS = 60.0
-# From these on, fewer steps are enough.
-_PLENTY = {"logistic": 5000.0, "softmax": inf, "squared": 1000.0}
+# From these on, fewer steps are enough: pairs of (s, number of steps), the last that applies.
+_STEPS = {
+    "logistic": ((0.0, 16), (5e3, 12)),
+    "softmax": ((0.0, 20),),
+    "squared": ((0.0, 20), (1e3, 12), (2e4, 8)),
+}
 # More columns than this have no second moments: a matrix of them would take over 128 MB.
 _GRAM_COLUMNS = 4096
 _CONSTANT = 0.25
@@ -123,12 +127,11 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
     Heavy-ball momentum makes up for the curvature bound, which is far above the true curvature of
     a classifier.
     """
-    rule: dict[str, Any] = {"averaged": 0.5, "constant": _CONSTANT}
-    few = signal >= _PLENTY[loss]
+    steps = [count for least, count in _STEPS[loss] if signal >= least][-1]
+    rule: dict[str, Any] = {"averaged": 0.5, "constant": _CONSTANT, "max_iter": steps}
     if loss == "squared":
         rule.update(
             clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))),
-            max_iter=12 if few else 20,
             learning_rate=1.0,
             momentum=0.0,
             gram_share=0.15,
@@ -139,9 +142,9 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
     rule.update(learning_rate=1.9, gram_share=0.1, ridge_floor=3.0, row_slack=2.0)
     clip_norm = min(1.0, max(0.45, 0.07 * signal**0.4))
     if loss == "softmax":
-        rule.update(clip_norm=sqrt(2.0) * clip_norm, max_iter=20, momentum=0.7)
+        rule.update(clip_norm=sqrt(2.0) * clip_norm, momentum=0.7)
     else:
-        rule.update(clip_norm=clip_norm, max_iter=12 if few else 16, momentum=0.25)
+        rule.update(clip_norm=clip_norm, momentum=0.25)
     return rule
 
 
