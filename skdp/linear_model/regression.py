@@ -3,157 +3,25 @@
 from numbers import Real
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin
 from sklearn.linear_model import LinearRegression, Ridge
 
-from skdp._threads import workers
-from skdp._validation import Interval, check_features_and_target
+from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
-from skdp.linear_model._base import PrivateLinearModel
-from skdp.linear_model._target_scale import TargetScale, find_target_scale, plan_target_scale
+from skdp.linear_model._regressor import ScaledRegressor
 from skdp.losses import Loss, SquaredLoss
-from skdp.plan import PlannedRelease, ProblemShape
 
 __all__ = ["DPLinearRegression", "DPRidge"]
 
-# Share of the budget for a private location and scale of y: at least a tenth, and with few rows
-# for the budget as much as their histograms need to rise above the noise.
-_SCALE_SHARE = (0.1, 0.5)
-_SCALE_NEEDS = 90.0
-# Public bounds are taken as this many scales on either side of the centre.
-_BOUND_SCALES = 3.0
 
+class _PrivateLeastSquares(MultiOutputMixin, ScaledRegressor):
+    """Least squares for one or several targets."""
 
-class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel):
-    """Least squares on a target that is brought to location 0 and scale 1."""
-
-    _parameter_constraints: dict[str, Any] = {
-        **PrivateLinearModel._parameter_constraints,
-        "y_bounds": [None, "array-like"],
-    }
-
-    _bound_deviations = 8.0
-    y_bounds: ArrayLike | None
-    intercept_: Any
-    # Whether the twin gives flat coefficients for a y with one column.
-    _flat_single_target = False
+    _multi_output = True
 
     def _loss(self, n_outputs: int) -> Loss:
         return SquaredLoss()
-
-    def _public_scale(self, n_outputs: int) -> TargetScale | None:
-        """Centre and scale of every output from `y_bounds`; None when they are to be found."""
-        if self.y_bounds is None:
-            return None
-        bounds = np.asarray(self.y_bounds, dtype=np.float64)
-        if bounds.shape == (2,):
-            bounds = np.tile(bounds, (n_outputs, 1))
-        if bounds.shape != (n_outputs, 2):
-            raise ValueError(
-                "y_bounds must be a pair (low, high), or one pair per output of y, got shape "
-                f"{bounds.shape} for {n_outputs} outputs"
-            )
-        low, high = bounds.T
-        with np.errstate(all="ignore"):
-            widths = high - low
-            scale = widths / (2.0 * _BOUND_SCALES)
-        if not (np.isfinite(widths).all() and (scale > 0).all()):
-            raise ValueError("y_bounds must be finite, with low < high")
-        if not self.fit_intercept:  # y is not centred
-            return TargetScale(np.zeros(n_outputs), np.abs(bounds).max(axis=1) / _BOUND_SCALES)
-        return TargetScale(low + widths / 2.0, scale)
-
-    def _target_releases(
-        self, shape: ProblemShape, budget: PrivacyCost
-    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
-        if self._public_scale(shape.n_outputs) is not None:
-            return (), budget
-        needs = shape.n_outputs * (_SCALE_NEEDS / (shape.n_rows * budget.mu)) ** 2
-        share = min(max(needs, _SCALE_SHARE[0]), _SCALE_SHARE[1])
-        first, rest = budget.split([share, 1.0 - share])
-        return plan_target_scale(first, shape.n_outputs), rest
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "_PrivateLeastSquares":
-        """Learn a private model.
-
-        Parameters
-        ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
-            Features, standardised or otherwise of public norm.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        features, target = check_features_and_target(
-            self, X, y, y_numeric=True, multi_output=True, accept_sparse="csr"
-        )
-        n_outputs = 1 if target.ndim == 1 else target.shape[1]
-        n_samples, n_features = features.shape
-        plan = self.plan(n_samples, n_features, n_outputs)
-        if not plan.budget.is_finite:
-            twin = self.make_non_private().fit(features, target)
-            self.coef_, self.intercept_ = twin.coef_, twin.intercept_
-            self.n_iter_ = 1  # one direct solution
-            self._finish_non_private(plan)
-            return self
-        noise = self._start(plan)
-        columns = target.reshape(len(target), n_outputs)
-        with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
-            rows = self._bounded_rows(features, plan, pool)
-            scale = self._public_scale(n_outputs)
-            if scale is None:
-                scale = find_target_scale(
-                    columns, plan, noise, neighboring=self.neighboring, centred=self.fit_intercept
-                )
-            targets = scale.forward(columns)
-            one = n_outputs == 1
-            coef, intercept = self._solve(
-                rows, targets[:, 0] if one else targets, plan, noise, None if one else n_outputs
-            )
-            self._set_coefficients(coef, intercept, scale, target.ndim)
-        self._finish(plan, noise)
-        return self
-
-    def _set_coefficients(
-        self, coef: NDArray, intercept: NDArray, scale: TargetScale, y_ndim: int
-    ) -> None:
-        """Coefficients in the units of y, in scikit-learn's shapes."""
-        coef = np.atleast_2d(coef) * scale.scale[:, None]
-        intercept = np.atleast_1d(intercept) * scale.scale + scale.centre
-        flat = y_ndim == 1 or (self._flat_single_target and len(coef) == 1)
-        self.coef_ = coef[0] if flat else coef
-        if not self.fit_intercept:
-            self.intercept_ = 0.0
-        else:
-            self.intercept_ = float(intercept[0]) if y_ndim == 1 else intercept
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Linear prediction.
-
-        Parameters
-        ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        return self._linear_predictor(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
-        tags.regressor_tags.poor_score = self._is_private
-        tags.input_tags.sparse = True
-        return tags
 
 
 class DPLinearRegression(_PrivateLeastSquares):
@@ -407,7 +275,7 @@ default="preconditioned-gradient-descent"
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **_PrivateLeastSquares._parameter_constraints,
+        **ScaledRegressor._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
     _flat_single_target = True
