@@ -6,7 +6,12 @@ from skdp.accounting import PrivacyCost
 from skdp.budget import PrivacyBudget
 from skdp.cost import privacy_cost
 from skdp.display import PrivacyUtilityDisplay
-from skdp.linear_model import DPLinearRegression, DPLogisticRegression, DPRidge
+from skdp.linear_model import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPRidge,
+)
 from skdp.mechanism import GaussianMechanism
 from skdp.model_selection import privacy_utility_curve
 from skdp.preprocessing import DPStandardScaler
@@ -15,6 +20,7 @@ from skdp.twins import non_private
 __version__ = "0.1.0"
 
 __all__ = [
+    "DPHuberRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPRidge",

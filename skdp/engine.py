@@ -325,6 +325,31 @@ class BoundedRows(ABC):
         sensitivity = clip_norm * relation_factor(self.neighboring)
         return BoundedSum(name, total, 2.0**-bits, sensitivity)
 
+    def predictor_sum(
+        self,
+        share: Callable[[FloatArray, NDArray[np.bool_], slice], FloatArray],
+        coefficients: FloatArray,
+        shape: tuple[int, ...],
+    ) -> ExactTotal:
+        """Exact sum over blocks of what a function makes of the linear predictor.
+
+        Parameters
+        ----------
+        share : callable
+            ``share(predictor, live, rows)`` gives a sum over the records that are not null
+            (`live`) in integers below ``2**53``, each bounded by the function itself.
+        coefficients : ndarray of shape (n_columns,)
+            On the grid of `round_coefficients`.
+        shape : tuple of int
+            Shape of the sum.
+        """
+        weights = coefficients * 2.0**-self.grid.row_bits
+
+        def block_sum(part: slice, block: Any) -> FloatArray:
+            return share(self._predictor(part, block, weights), self._inverse_norm[part] > 0, part)
+
+        return self._sum(block_sum, shape, self._cache_rows, wide=False)
+
     def round_coefficients(self, coefficients: FloatArray) -> FloatArray:
         """Coefficients rounded so that their products with rows are exact in any order."""
         return coefficients_to_grid(coefficients, self.grid.row_bits + ceil(log2(self._slack)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-__all__ = ["LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
+__all__ = ["HuberLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
 
 FloatArray = NDArray[np.float64]
 
@@ -31,16 +31,28 @@ class Loss(ABC):
         only add noise.
     zero_sum : bool
         Whether the residuals of every record sum to zero over the outputs.
+    unit : float
+        What a residual of 1 stands for: the derivative is `unit` times the residual, and
+        `curvature` bounds the derivative's slope. It brings clipped values to a common size.
+    rule : str
+        Which rule chooses the solver's settings; in subclasses that give none, their name.
     """
 
     name: str
     curvature: float
     residual_bound: float
     zero_sum: bool = False
+    unit: float = 1.0
+    rule: str
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "rule" not in vars(cls) and "name" in vars(cls):
+            cls.rule = cls.name
 
     @abstractmethod
     def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
-        """Derivative of the loss in the linear predictor.
+        """Derivative of the loss in the linear predictor, in units of `unit`.
 
         Parameters
         ----------
@@ -69,6 +81,37 @@ class SquaredLoss(Loss):
     def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
         """Predictor minus target."""
         return predictor - target
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """The predictor itself."""
+        return predictor
+
+
+class HuberLoss(Loss):
+    """Half the square of (predictor - target) near zero, linear far from it.
+
+    Parameters
+    ----------
+    threshold : float
+        Size of the error, in units of `unit`, from which on the loss is linear.
+    unit : float
+        Scale of the errors.
+    """
+
+    name = "huber"
+    rule = "squared"
+    curvature = 1.0
+
+    def __init__(self, threshold: float, unit: float = 1.0) -> None:
+        self.threshold = threshold
+        self.unit = unit
+        self.residual_bound = threshold
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Predictor minus target, clipped to the threshold."""
+        result = predictor - target
+        result /= self.unit
+        return np.clip(result, -self.threshold, self.threshold, out=result)
 
     def inverse_link(self, predictor: FloatArray) -> FloatArray:
         """The predictor itself."""

@@ -25,6 +25,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPLogisticRegression": {"classes": [0, 1]},
     "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
     "DPRidge": {"y_bounds": (-6.0, 6.0)},
+    "DPHuberRegressor": {"y_bounds": (-6.0, 6.0)},
     "GaussianMechanism": {"clip_norm": 2.0, "n_releases": 3},
     "DPStandardScaler": {"bounds": (-5.0, 5.0)},
 }
@@ -53,6 +54,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "no-intercept": {"fit_intercept": False},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
         "two-outputs": {"y_bounds": [(-6.0, 6.0), (-4.0, 8.0)]},
+    },
+    "DPHuberRegressor": {
+        "plain": {"solver": "gradient-descent", "max_iter": 7, "threshold": 2.0},
+        "private-scale": {"y_bounds": None, "epsilon": 20.0},
+        "no-intercept": {"fit_intercept": False, "alpha": 0.5},
     },
     "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
     "DPStandardScaler": {

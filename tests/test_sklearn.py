@@ -177,6 +177,7 @@ TRUSTED = {
     "skdp.mechanism._ReleaseCounter",
     "skdp.preprocessing.standard_scaler.DPStandardScaler",
     "skdp.linear_model.logistic.DPLogisticRegression",
+    "skdp.linear_model.huber.DPHuberRegressor",
     "skdp.linear_model.regression.DPLinearRegression",
     "skdp.linear_model.regression.DPRidge",
     "skdp.mechanism.GaussianMechanism",

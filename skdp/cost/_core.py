@@ -248,6 +248,7 @@ def holds_private_estimator(obj: Any) -> bool:
 
 # Scikit-learn's estimators that have a private counterpart, and what else to do.
 _ADVICE = {
+    "HuberRegressor": "use DPHuberRegressor",
     "LinearRegression": "use DPLinearRegression",
     "LogisticRegression": "use DPLogisticRegression",
     "MaxAbsScaler": "use DPStandardScaler, or a declared function with public bounds",

@@ -1,6 +1,7 @@
 """Private linear models."""
 
+from skdp.linear_model.huber import DPHuberRegressor
 from skdp.linear_model.logistic import DPLogisticRegression
 from skdp.linear_model.regression import DPLinearRegression, DPRidge
 
-__all__ = ["DPLinearRegression", "DPLogisticRegression", "DPRidge"]
+__all__ = ["DPHuberRegressor", "DPLinearRegression", "DPLogisticRegression", "DPRidge"]

@@ -1,6 +1,7 @@
 """What private linear models share: parameters, plan, and the flow of a fit."""
 
 import warnings
+from collections.abc import Callable
 from math import inf, isinf, sqrt
 from numbers import Integral, Real
 from typing import Any
@@ -66,6 +67,13 @@ class PrivateLinearModel(PrivateLearner):
 
     # Standard deviations of a feature at which it is clipped, unless `feature_bound` is given.
     _bound_deviations: float
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Keep the parameters of a constructor, given as its ``locals()``, and nothing else."""
+        own = {name: value for name, value in parameters.items() if name[0] != "_"}
+        del own["self"]
+        for name, value in own.items():
+            setattr(self, name, value)
 
     # ---- what a subclass decides ----
 
@@ -176,23 +184,33 @@ class PrivateLinearModel(PrivateLearner):
         plan: Plan,
         noise: NoiseCore,
         n_outputs: int | None,
+        *,
+        loss: Loss | None = None,
+        l2_penalty: float | None = None,
+        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Coefficients and intercepts in the caller's units of X and the solver's of y."""
+        """Coefficients and intercepts in the caller's units of X and the solver's of y.
+
+        Loss and penalty that depend on released values are given, others are the subclass's.
+        """
         if self.scale_check_share:
             self._check_scale(noise.release(rows.misfits("row lengths")), plan)
         settings = SolverSettings(**plan.settings)
         n_features = plan.shape.n_features
         penalty = np.zeros(rows.n_columns)
-        penalty[:n_features] = self._l2_penalty() * rows.scale**2
+        penalty[:n_features] = (
+            self._l2_penalty() if l2_penalty is None else l2_penalty
+        ) * rows.scale**2
         theta = SOLVERS[self.solver].solve(
             rows,
             targets,
-            self._loss(plan.shape.n_outputs),
+            loss or self._loss(plan.shape.n_outputs),
             settings,
             noise,
             n_rows=plan.shape.n_rows,
             penalty=penalty,
             n_outputs=n_outputs,
+            adapt=adapt,
         )
         self.n_iter_ = settings.max_iter
         coefficients = theta[:n_features].T * rows.scale

@@ -9,12 +9,15 @@ from sklearn.base import RegressorMixin
 from skdp._threads import workers
 from skdp._validation import check_features_and_target
 from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows
 from skdp.linear_model._base import PrivateLinearModel
 from skdp.linear_model._target_scale import TargetScale, find_target_scale, plan_target_scale
-from skdp.plan import PlannedRelease, ProblemShape
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape
 
 __all__ = ["ScaledRegressor"]
 
+FloatArray = NDArray[np.float64]
 # Share of the budget for a private location and scale of y: at least a tenth, and with few rows
 # for the budget as much as their histograms need to rise above the noise.
 _SCALE_SHARE = (0.1, 0.5)
@@ -74,6 +77,20 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         first, rest = budget.split([share, 1.0 - share])
         return plan_target_scale(first, shape.n_outputs), rest
 
+    def _learn(
+        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and intercepts for targets in units of the scale."""
+        if len(scale.scale) == 1:
+            return self._solve(rows, targets[:, 0], plan, noise, None)
+        return self._solve(rows, targets, plan, noise, len(scale.scale))
+
+    def _copy_twin(self, X: Any, y: NDArray) -> None:
+        """Fit the public twin and take over what it learned."""
+        twin = self.make_non_private().fit(X, y)
+        self.coef_, self.intercept_ = twin.coef_, twin.intercept_
+        self.n_iter_ = 1  # one direct solution
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> "ScaledRegressor":
         """Learn a private model.
 
@@ -97,9 +114,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         n_samples, n_features = features.shape
         plan = self.plan(n_samples, n_features, n_outputs)
         if not plan.budget.is_finite:
-            twin = self.make_non_private().fit(features, target)
-            self.coef_, self.intercept_ = twin.coef_, twin.intercept_
-            self.n_iter_ = 1  # one direct solution
+            self._copy_twin(features, target)
             self._finish_non_private(plan)
             return self
         noise = self._start(plan)
@@ -111,11 +126,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
                 scale = find_target_scale(
                     columns, plan, noise, neighboring=self.neighboring, centred=self.fit_intercept
                 )
-            targets = scale.forward(columns)
-            one = n_outputs == 1
-            coef, intercept = self._solve(
-                rows, targets[:, 0] if one else targets, plan, noise, None if one else n_outputs
-            )
+            coef, intercept = self._learn(rows, scale.forward(columns), plan, noise, scale)
             self._set_coefficients(coef, intercept, scale, target.ndim)
         self._finish(plan, noise)
         return self

@@ -1,6 +1,6 @@
 """Clipped noisy gradient descent, with or without a privately released preconditioner."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, frexp, log2, sqrt
 from typing import Any
@@ -87,6 +87,7 @@ class GradientDescent:
         n_rows: int,
         penalty: FloatArray,
         n_outputs: int | None,
+        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
     ) -> FloatArray:
         """Coefficients in the units of the working rows.
 
@@ -108,6 +109,9 @@ class GradientDescent:
             Weights of half the squared coefficients.
         n_outputs : int or None
             Columns of the coefficients; None: a vector.
+        adapt : callable, default=None
+            Called with the number of the step and the coefficients before every step; may give
+            another loss, made from released values, for this and all further steps.
 
         Returns
         -------
@@ -123,13 +127,15 @@ class GradientDescent:
             # The iterate is a function of released values, so rounding it is free, and makes
             # its products with the rows exact.
             theta = rows.round_coefficients(theta)
+            loss = (adapt and adapt(iteration, theta)) or loss
             gradient = noise.release(
                 rows.gradient_sum("gradient", theta, loss, targets, settings.clip_norm)
             )
             if loss.zero_sum:
                 # The true gradient sums to zero over the classes; the noise need not.
                 gradient -= gradient.mean(axis=1, keepdims=True)
-            velocity = settings.momentum * velocity + step(gradient + weights * theta)
+            total = loss.unit * gradient + weights * theta
+            velocity = settings.momentum * velocity + step(total)
             theta = theta - settings.learning_rate * velocity
             if iteration >= first:
                 averaged += 1

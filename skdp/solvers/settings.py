@@ -98,15 +98,15 @@ def choose_settings(
     -------
     settings : SolverSettings
     """
-    directions = max(1, shape.n_outputs - 1) if loss.name == "softmax" else 1
+    directions = max(1, shape.n_outputs - 1) if loss.rule == "softmax" else 1
     signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
     wanted = chosen.get("gram_share")
     if wanted is None:
-        pays = loss.name == "squared" or signal >= _GRAM_PAYS
+        pays = loss.rule == "squared" or signal >= _GRAM_PAYS
         use_gram = preconditioned and pays and shape.n_features <= _GRAM_COLUMNS
     else:
         use_gram = preconditioned and wanted > 0
-    rule = (_with_gram if use_gram else _plain)(loss.name, signal)
+    rule = (_with_gram if use_gram else _plain)(loss.rule, signal)
     rule.update({name: value for name, value in chosen.items() if value is not None})
     # A row may be `row_slack` units long: beyond that product a clip would only add noise.
     rule["clip_norm"] = min(float(rule["clip_norm"]), loss.residual_bound * rule["row_slack"])

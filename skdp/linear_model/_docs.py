@@ -1,0 +1,102 @@
+"""Parts of docstrings that private linear models share."""
+
+from collections.abc import Callable
+from textwrap import indent
+from typing import TypeVar
+
+__all__ = ["shared_docs"]
+
+_Class = TypeVar("_Class", bound=type)
+
+_BUDGET = """\
+epsilon : float or PrivacyCost, default=1.0
+    Privacy budget of the whole fit. ``inf`` fits scikit-learn's `{twin}`.
+delta : float, default=1e-5
+    Probability bound of the (epsilon, delta) guarantee; below one over the number of records."""
+_Y_BOUNDS = """\
+y_bounds : pair of float, default=None
+    Public lower and upper bound of y, in its units: its centre and a sixth of its width set
+    the location and the scale that learning starts from. None: a tenth of the budget
+    or more finds a location and a scale privately, which needs a few thousand rows."""
+_SOLVER = """\
+fit_intercept : bool, default=True
+    Whether to learn an intercept.
+feature_norm : float, default=None
+    Public norm, in the units of X, of a typical row. While learning, rows are clipped to
+    {slack} times this norm. None: ``sqrt(n_features)``, right for standardised features.
+feature_bound : float, default=None
+    Public bound, in the units of X, that every single feature is clipped to, while learning
+    and in prediction. None: ``{deviations} * feature_norm / sqrt(n_features)``, {deviations}
+    standard deviations of standardised features. ``inf``: none.
+clip_norm : float, default=None
+    Largest norm of one record's gradient, in units where a row of norm `feature_norm` has
+    norm 1 and {residual}. None: planned.
+solver : {{"preconditioned-gradient-descent", "gradient-descent"}}, \
+default="preconditioned-gradient-descent"
+    Whether a share of the budget may go to the second moments of the features.
+max_iter : int, default=None
+    Number of gradient steps. More steps mean more noise in each. None: planned.
+gram_share : float in [0, 1), default=None
+    Share of the solver's budget for the second moments. None: planned.
+ridge_floor : float, default=None
+    Least curvature that the preconditioner assumes, in units of its noise. None: planned.
+learning_rate : float, default=None
+    Step length. None: planned.
+scale_check_share : float in [0, 1), default=0.01
+    Share of the budget for a private count of rows that are much longer or shorter than
+    `feature_norm`, which warns about unscaled features. 0 turns it off.
+neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
+    A record against a blank one, the number of rows being public, or one record's contents
+    replaced by others (twice the noise).
+n_rows : int, default=None
+    Declared number of records that the plan is made for. None: the number of rows of X.
+n_jobs : int, default=None
+    Threads of a pass over the data. None: as many as the linear algebra would use.
+random_state : int, RandomState instance or None, default=None
+    None: noise from the operating system's entropy. An int makes fits reproducible, which is
+    *not private* towards whoever knows it."""
+_FITTED = """\
+n_iter_ : int
+    Number of gradient steps.
+privacy_cost_ : PrivacyCost
+    What the fit cost.
+releases_ : tuple of Release
+    Every noisy value that was released, with its sensitivity and noise.
+plan_ : Plan
+    What was planned before the data were touched.
+n_features_in_ : int
+    Number of features seen in `fit`.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of features, when X has string column names."""
+_REGRESSION = """\
+coef_ : ndarray of shape (n_features,)
+    Coefficients.
+intercept_ : float
+    Intercept."""
+_PARTS = {
+    "%(budget)s": _BUDGET,
+    "%(y_bounds)s": _Y_BOUNDS,
+    "%(solver)s": _SOLVER,
+    "%(coefficients)s": _REGRESSION,
+    "%(fitted)s": _FITTED,
+}
+
+
+def shared_docs(**words: str) -> Callable[[_Class], _Class]:
+    """Class decorator that puts shared parts into a docstring, in place of ``%(part)s``.
+
+    Parameters
+    ----------
+    **words : str
+        What the parts leave open: ``twin``, ``slack``, ``deviations``, ``residual``.
+    """
+
+    def document(cls: _Class) -> _Class:
+        text = cls.__doc__ or ""  # there is none under python -OO
+        for token, part in _PARTS.items():
+            if token in text:
+                text = text.replace(f"    {token}", indent(part.format(**words), "    "))
+        cls.__doc__ = text or None
+        return cls
+
+    return document
