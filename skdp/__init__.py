@@ -7,10 +7,13 @@ from skdp.budget import PrivacyBudget
 from skdp.cost import privacy_cost
 from skdp.display import PrivacyUtilityDisplay
 from skdp.linear_model import (
+    DPGammaRegressor,
     DPHuberRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPRidge,
+    DPTweedieRegressor,
 )
 from skdp.mechanism import GaussianMechanism
 from skdp.model_selection import privacy_utility_curve
@@ -20,11 +23,14 @@ from skdp.twins import non_private
 __version__ = "0.1.0"
 
 __all__ = [
+    "DPGammaRegressor",
     "DPHuberRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
+    "DPPoissonRegressor",
     "DPRidge",
     "DPStandardScaler",
+    "DPTweedieRegressor",
     "GaussianMechanism",
     "PrivacyBudget",
     "PrivacyCost",

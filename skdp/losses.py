@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-__all__ = ["HuberLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
+__all__ = ["HuberLoss", "LogLinkLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
 
 FloatArray = NDArray[np.float64]
 
@@ -139,6 +139,49 @@ class LogisticLoss(Loss):
     def inverse_link(self, predictor: FloatArray) -> FloatArray:
         """Probability of 1."""
         return expit(predictor)
+
+
+class LogLinkLoss(Loss):
+    """Half the Tweedie deviance of a target of mean 1, given the logarithm of its expectation.
+
+    Its curvature is not bounded: it is 1 at the mean, and predictors are cut at `cap` on either
+    side of it, beyond which the derivative does not grow.
+
+    Parameters
+    ----------
+    power : float
+        Power of the mean that the variance is proportional to: 1 Poisson, 2 gamma; from 1 to 3.
+    unit : float
+        Scale of the residuals.
+    offset : float
+        Added to the predictor.
+    """
+
+    name = "log-link"
+    curvature = 1.0
+    residual_bound = inf
+    cap = 3.0
+
+    def __init__(self, power: float, unit: float = 1.0, offset: float = 0.0) -> None:
+        self.power = power
+        self.unit = unit
+        self.offset = offset
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Expectation minus target, divided by the variance at the expectation over its slope."""
+        z = predictor + self.offset
+        np.clip(z, -self.cap, self.cap, out=z)
+        result = np.exp((2.0 - self.power) * z)
+        if self.power == 1.0:
+            result -= target
+        else:
+            result -= target * np.exp((1.0 - self.power) * z)
+        result /= self.unit
+        return result
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """Exponential of the predictor."""
+        return np.exp(predictor + self.offset)
 
 
 class SoftmaxLoss(Loss):

@@ -26,6 +26,9 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
     "DPRidge": {"y_bounds": (-6.0, 6.0)},
     "DPHuberRegressor": {"y_bounds": (-6.0, 6.0)},
+    "DPPoissonRegressor": {"y_bounds": (0.0, 12.0)},
+    "DPGammaRegressor": {"y_bounds": (0.0, 12.0)},
+    "DPTweedieRegressor": {"y_bounds": (0.0, 12.0)},
     "GaussianMechanism": {"clip_norm": 2.0, "n_releases": 3},
     "DPStandardScaler": {"bounds": (-5.0, 5.0)},
 }
@@ -60,6 +63,13 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
         "no-intercept": {"fit_intercept": False, "alpha": 0.5},
     },
+    "DPPoissonRegressor": {
+        "plain": {"solver": "gradient-descent", "max_iter": 7},
+        "private-scale": {"y_bounds": None, "epsilon": 20.0},
+        "no-intercept": {"fit_intercept": False, "max_iter": 6},
+    },
+    "DPGammaRegressor": {"weak": {"alpha": 0.0, "max_iter": 5}},
+    "DPTweedieRegressor": {"steep": {"power": 3.0, "max_iter": 5}},
     "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
     "DPStandardScaler": {
         "only-mean": {"with_std": False},
@@ -138,8 +148,15 @@ def rows_for(entry, n_rows=200, n_features=N_FEATURES, seed=0):
         return X, np.digitize(signal, [-0.5, 0.5][: n_classes - 1])
     if is_regressor(estimator):
         y = signal.clip(-4, 6)
+        if positive_targets(estimator):
+            y = np.exp(y / 3.0)
         return X, y if entry.n_outputs == 1 else np.column_stack([y] * entry.n_outputs)
     return X, None
+
+
+def positive_targets(estimator):
+    """Whether a target that is not positive is an error."""
+    return estimator.__sklearn_tags__().target_tags.positive_only
 
 
 def fit(estimator, X, y):

@@ -248,14 +248,17 @@ def holds_private_estimator(obj: Any) -> bool:
 
 # Scikit-learn's estimators that have a private counterpart, and what else to do.
 _ADVICE = {
+    "GammaRegressor": "use DPGammaRegressor",
     "HuberRegressor": "use DPHuberRegressor",
     "LinearRegression": "use DPLinearRegression",
     "LogisticRegression": "use DPLogisticRegression",
     "MaxAbsScaler": "use DPStandardScaler, or a declared function with public bounds",
     "MinMaxScaler": "use DPStandardScaler, or a declared function with public bounds",
+    "PoissonRegressor": "use DPPoissonRegressor",
     "Ridge": "use DPRidge",
     "RobustScaler": "use DPStandardScaler",
     "StandardScaler": "use DPStandardScaler",
+    "TweedieRegressor": "use DPTweedieRegressor",
 }
 
 

@@ -1,7 +1,16 @@
 """Private linear models."""
 
+from skdp.linear_model.glm import DPGammaRegressor, DPPoissonRegressor, DPTweedieRegressor
 from skdp.linear_model.huber import DPHuberRegressor
 from skdp.linear_model.logistic import DPLogisticRegression
 from skdp.linear_model.regression import DPLinearRegression, DPRidge
 
-__all__ = ["DPHuberRegressor", "DPLinearRegression", "DPLogisticRegression", "DPRidge"]
+__all__ = [
+    "DPGammaRegressor",
+    "DPHuberRegressor",
+    "DPLinearRegression",
+    "DPLogisticRegression",
+    "DPPoissonRegressor",
+    "DPRidge",
+    "DPTweedieRegressor",
+]

@@ -184,27 +184,42 @@ class PrivateLinearModel(PrivateLearner):
         plan: Plan,
         noise: NoiseCore,
         n_outputs: int | None,
-        *,
-        loss: Loss | None = None,
-        l2_penalty: float | None = None,
-        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Coefficients and intercepts in the caller's units of X and the solver's of y.
+        """Coefficients and intercepts in the caller's units of X and the solver's of y."""
+        theta = self._descend(
+            rows,
+            targets,
+            plan,
+            noise,
+            n_outputs,
+            loss=self._loss(plan.shape.n_outputs),
+            l2_penalty=self._l2_penalty(),
+        )
+        return self._in_units(theta, rows)
 
-        Loss and penalty that depend on released values are given, others are the subclass's.
-        """
+    def _descend(
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        plan: Plan,
+        noise: NoiseCore,
+        n_outputs: int | None,
+        *,
+        loss: Loss,
+        l2_penalty: float,
+        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
+    ) -> FloatArray:
+        """Coefficients in the solver's units; loss and penalty may depend on released values."""
         if self.scale_check_share:
             self._check_scale(noise.release(rows.misfits("row lengths")), plan)
         settings = SolverSettings(**plan.settings)
         n_features = plan.shape.n_features
         penalty = np.zeros(rows.n_columns)
-        penalty[:n_features] = (
-            self._l2_penalty() if l2_penalty is None else l2_penalty
-        ) * rows.scale**2
+        penalty[:n_features] = l2_penalty * rows.scale**2
         theta = SOLVERS[self.solver].solve(
             rows,
             targets,
-            loss or self._loss(plan.shape.n_outputs),
+            loss,
             settings,
             noise,
             n_rows=plan.shape.n_rows,
@@ -213,6 +228,11 @@ class PrivateLinearModel(PrivateLearner):
             adapt=adapt,
         )
         self.n_iter_ = settings.max_iter
+        return theta
+
+    def _in_units(self, theta: FloatArray, rows: BoundedRows) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and intercepts in the caller's units of X."""
+        n_features = rows.n_columns - bool(rows.constant)
         coefficients = theta[:n_features].T * rows.scale
         if rows.constant:
             return coefficients, theta[n_features] * rows.constant
@@ -235,7 +255,7 @@ class PrivateLinearModel(PrivateLearner):
                 "with DPStandardScaler, or set feature_norm (a private count, charged in "
                 "scale_check_share, says so)",
                 UtilityWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # ---- predict ----

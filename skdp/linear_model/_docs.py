@@ -73,12 +73,35 @@ coef_ : ndarray of shape (n_features,)
     Coefficients.
 intercept_ : float
     Intercept."""
+_POSITIVE = """\
+alpha : float, default=1.0
+    Weight of the l2 penalty against the mean deviance, as in scikit-learn. The intercept is
+    not penalised. Where y is mostly zero, as for claims, 1 is a strong penalty.
+y_bounds : pair of float, default=None
+    Public bounds of y, not negative, that hold nearly all of it: larger values count as the
+    upper one in its mean and spread. None: found privately, with a tenth of the budget."""
+_MEAN = """\
+mean_ : float
+    Mean of y, found privately; predictions stay within a factor of 20 of it."""
+_LOG_LINK = """\
+**Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
+releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; mean and variance of
+y within the bounds; the second moments of the clipped rows; the clipped gradient sum of every
+step; the sum of the residuals. All are exact sums on a grid with exactly rounded Gaussian
+noise. Public are the shapes of X and y, `y_bounds` and all parameters. `predict` uses
+released values only; `score` compares them with targets and is not private.
+
+Residuals are clipped in units of the spread of y. That pulls a skewed target's level down, so
+the intercept is set anew from a sum of residuals with a far wider clip."""
 _PARTS = {
     "%(budget)s": _BUDGET,
     "%(y_bounds)s": _Y_BOUNDS,
     "%(solver)s": _SOLVER,
     "%(coefficients)s": _REGRESSION,
     "%(fitted)s": _FITTED,
+    "%(positive)s": _POSITIVE,
+    "%(mean)s": _MEAN,
+    "%(log_link)s": _LOG_LINK,
 }
 
 

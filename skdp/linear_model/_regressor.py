@@ -81,9 +81,17 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
     ) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts for targets in units of the scale."""
-        if len(scale.scale) == 1:
-            return self._solve(rows, targets[:, 0], plan, noise, None)
-        return self._solve(rows, targets, plan, noise, len(scale.scale))
+        one = len(scale.scale) == 1
+        theta = self._descend(
+            rows,
+            targets[:, 0] if one else targets,
+            plan,
+            noise,
+            None if one else len(scale.scale),
+            loss=self._loss(len(scale.scale)),
+            l2_penalty=self._l2_penalty(),
+        )
+        return self._in_units(theta, rows)
 
     def _copy_twin(self, X: Any, y: NDArray) -> None:
         """Fit the public twin and take over what it learned."""

@@ -141,9 +141,17 @@ class DPHuberRegressor(ScaledRegressor):
             return HuberLoss(self.threshold, found)
 
         # Before the scale is found the target's stands for it.
-        return self._solve(
-            rows, column, plan, noise, None, l2_penalty=self.alpha * unit, adapt=adapt
+        theta = self._descend(
+            rows,
+            column,
+            plan,
+            noise,
+            None,
+            loss=self._loss(1),
+            l2_penalty=self.alpha * unit,
+            adapt=adapt,
         )
+        return self._in_units(theta, rows)
 
     def _copy_twin(self, X: Any, y: NDArray) -> None:
         twin = self.make_non_private().fit(X, y)

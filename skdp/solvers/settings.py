@@ -18,6 +18,7 @@ _STEPS = {
     "logistic": ((0.0, 16), (5e3, 12)),
     "softmax": ((0.0, 20),),
     "squared": ((0.0, 20), (1e3, 12), (2e4, 8)),
+    "log-link": ((0.0, 32),),
 }
 # More columns than this have no second moments: a matrix of them would take over 128 MB.
 _GRAM_COLUMNS = 4096
@@ -102,7 +103,7 @@ def choose_settings(
     signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
     wanted = chosen.get("gram_share")
     if wanted is None:
-        pays = loss.rule == "squared" or signal >= _GRAM_PAYS
+        pays = loss.rule in ("squared", "log-link") or signal >= _GRAM_PAYS
         use_gram = preconditioned and pays and shape.n_features <= _GRAM_COLUMNS
     else:
         use_gram = preconditioned and wanted > 0
@@ -137,6 +138,16 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
             gram_share=0.15,
             ridge_floor=2.0,
             row_slack=8.0,  # a numeric outcome is linear far out
+        )
+        return rule
+    if loss == "log-link":
+        rule.update(
+            clip_norm=1.0,  # the unit of residuals is chosen once their spread is known
+            learning_rate=0.5,
+            momentum=0.0,
+            gram_share=0.15,
+            ridge_floor=1.0,
+            row_slack=2.0,
         )
         return rule
     rule.update(learning_rate=1.9, gram_share=0.1, ridge_floor=3.0, row_slack=2.0)

@@ -1,0 +1,228 @@
+"""What private generalised linear models with a log link share."""
+
+from math import exp, log, sqrt
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+
+from skdp._lattice import BoundedSum
+from skdp._threads import workers
+from skdp._validation import Interval, check_features_and_target
+from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows
+from skdp.linear_model._base import PrivateLinearModel
+from skdp.linear_model._positive_target import find_target_mean, plan_target_mean
+from skdp.losses import LogLinkLoss, Loss
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
+
+__all__ = ["LogLinkRegressor"]
+
+FloatArray = NDArray[np.float64]
+# Share of the solver's budget for the level, and the residual, in units of their spread, that one
+# record may add to it.
+_LEVEL_SHARE, _LEVEL_BOUND = 0.1, 20.0
+_LEVEL_SIGNAL = 600.0
+_LEVEL_BITS = 20
+# Gradients are clipped to this many spreads of y, wider where the noise allows it: at the signal
+# given to the first, growing as the power given, within the range.
+_CLIP, _CLIP_SIGNAL, _CLIP_POWER, _CLIP_RANGE = 2.0, 350.0, 0.4, (1.0, 16.0)
+
+
+class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
+    """A positive target whose logarithm of the expectation is linear."""
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateLinearModel._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "y_bounds": [None, "array-like"],
+    }
+    _bound_deviations = 5.0
+    alpha: float
+    y_bounds: ArrayLike | None
+
+    def _power(self) -> float:
+        """Power of the mean that the variance is proportional to."""
+        raise NotImplementedError
+
+    def _loss(self, n_outputs: int) -> Loss:
+        return LogLinkLoss(self._power())
+
+    def _public_bounds(self) -> tuple[float, float] | None:
+        if self.y_bounds is None:
+            return None
+        bounds = np.asarray(self.y_bounds, dtype=np.float64)
+        if bounds.shape != (2,):
+            raise ValueError(f"y_bounds must be a pair (low, high), got shape {bounds.shape}")
+        low, high = bounds.tolist()
+        # Their distance and its reciprocal are ordinary floats.
+        if not (0.0 <= low < high <= 1e300 and high - low >= 1e-290):
+            raise ValueError("y_bounds must be finite, with 0 <= low < high")
+        return low, high
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        located, rest = plan_target_mean(budget, bounded=self._public_bounds() is not None)
+        if not self.fit_intercept:
+            return located, rest
+        level, rest = rest.split([_LEVEL_SHARE, 1.0 - _LEVEL_SHARE])
+        sensitivity = _LEVEL_BOUND * relation_factor(budget.neighboring)
+        return (*located, PlannedRelease("level", sensitivity, level.mu)), rest
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "LogLinkRegressor":
+        """Learn a private model.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Features, standardised or otherwise of public norm.
+        y : array-like of shape (n_samples,)
+            Targets, not negative; positive where the power is 2 or more.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        features, target = check_features_and_target(
+            self, X, y, y_numeric=True, accept_sparse="csr"
+        )
+        least = target.min()
+        if least < 0.0 or (least == 0.0 and self._power() >= 2.0):
+            positive = "positive" if self._power() >= 2.0 else "non-negative"
+            raise ValueError(f"y must be {positive}")
+        plan = self.plan(*features.shape)
+        if not plan.budget.is_finite:
+            twin = self.make_non_private().fit(features, target)
+            self.coef_, self.intercept_, self.n_iter_ = twin.coef_, twin.intercept_, twin.n_iter_
+            self.mean_ = float(target.mean())
+            self._finish_non_private(plan)
+            return self
+        noise = self._start(plan)
+        with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
+            rows = self._bounded_rows(features, plan, pool)
+            self.coef_, self.intercept_ = self._learn(rows, target, plan, noise)
+        self._finish(plan, noise)
+        return self
+
+    def _learn(
+        self, rows: BoundedRows, target: FloatArray, plan: Plan, noise: NoiseCore
+    ) -> tuple[FloatArray, float]:
+        n_rows = plan.shape.n_rows
+        known = find_target_mean(
+            target,
+            self._public_bounds(),
+            n_rows=n_rows,
+            noise=noise,
+            neighboring=self.neighboring,
+        )
+        self.mean_, level = known.mean, log(known.mean)
+        # With an intercept the model starts at the mean, without one at expectation 1.
+        offset = 0.0 if self.fit_intercept else -level
+        scaled = (target / known.mean).astype(np.float32)
+        np.minimum(scaled, np.float32(2.0**40), out=scaled)
+        penalty = min(self.alpha * exp((self._power() - 2.0) * level), 1e100)
+        signal = plan.budget.mu * n_rows / sqrt(plan.shape.n_features) / known.variation
+        wide = _CLIP * (signal / _CLIP_SIGNAL) ** _CLIP_POWER * (1.0 + penalty)
+        unit = known.variation * min(max(wide, _CLIP_RANGE[0]), _CLIP_RANGE[1])
+        loss = LogLinkLoss(self._power(), unit, offset)
+        theta = self._descend(
+            rows, scaled, plan, noise, None, loss=loss, l2_penalty=penalty * n_rows
+        )
+        coefficients, intercept = self._in_units(theta, rows)
+        if not self.fit_intercept:
+            return coefficients, 0.0
+        # A narrower clip where the noise would be worse than the bias.
+        clear = plan.budget.mu * n_rows / known.variation / _LEVEL_SIGNAL
+        spread = known.variation * min(max(clear, 0.25), 1.0)
+        wide_loss = LogLinkLoss(self._power(), spread, offset)
+        shift = self._level(rows, theta, scaled, wide_loss, noise, n_rows)
+        return coefficients, float(intercept) + level + shift
+
+    def _level(
+        self,
+        rows: BoundedRows,
+        theta: FloatArray,
+        scaled: NDArray,
+        loss: LogLinkLoss,
+        noise: NoiseCore,
+        n_rows: int,
+    ) -> float:
+        """Change of the intercept that brings the sum of residuals to zero, where it is sure.
+
+        Clipped gradients pull the level of a skewed target down; here the clip is far wider.
+        """
+        places = 2.0**_LEVEL_BITS
+
+        def share(predictor: FloatArray, live: NDArray[np.bool_], part: slice) -> FloatArray:
+            residual = loss.residual(predictor, scaled[part])[live]
+            integers = np.rint(np.clip(residual, -_LEVEL_BOUND, _LEVEL_BOUND) * places)
+            return integers.sum(keepdims=True)
+
+        total = rows.predictor_sum(share, rows.round_coefficients(theta), (1,))
+        sensitivity = _LEVEL_BOUND * relation_factor(self.neighboring)
+        released = noise.release(BoundedSum("level", total, 1.0 / places, sensitivity))
+        excess = float(released[0]) * loss.unit / n_rows
+        doubt = noise.sigma("level") * loss.unit / n_rows
+        excess *= max(0.0, 1.0 - (doubt / excess) ** 2) if excess else 0.0
+        # Sums of the two parts of the residual, if their sizes are those of a fitted model.
+        power = loss.power
+        seen = max(1.0 - (power - 1.0) * excess, 0.3)
+        expected = max(1.0 + (2.0 - power) * excess, 0.3)
+        return min(max(log(seen / expected), -1.0), 1.0)
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Expected target.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+            Positive; unless epsilon is infinite, within a factor of 20 of `mean_`.
+        """
+        predictor = self._linear_predictor(X)
+        if self.plan_.releases:
+            level = log(self.mean_)
+            np.clip(predictor, level - LogLinkLoss.cap, level + LogLinkLoss.cap, out=predictor)
+        with np.errstate(all="ignore"):
+            return np.exp(predictor)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the deviance that is explained, D^2, as in scikit-learn; it is not private.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+            At most 1; 0 for a constant model.
+        """
+        predicted = self.predict(X)
+        return float(
+            d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=self._power())
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The checks fit a few dozen rows, where the noise that privacy needs drowns any model.
+        tags.regressor_tags.poor_score = self._is_private
+        tags.input_tags.sparse = True
+        tags.target_tags.positive_only = True
+        return tags

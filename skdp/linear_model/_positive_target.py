@@ -1,0 +1,110 @@
+"""Mean and spread of a target that is not negative."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._location import find_location, plan_location, warn_location
+from skdp._moments import plan_moments, release_moments
+from skdp._threads import Workers
+from skdp.accounting import PrivacyCost
+from skdp.noise import NoiseCore
+from skdp.plan import PlannedRelease
+
+__all__ = ["TargetMean", "find_target_mean", "plan_target_mean"]
+
+FloatArray = NDArray[np.float64]
+# Shares of the budget for bounds, when they are not public, and for the moments within them.
+_BOUNDS_SHARE, _MOMENTS_SHARE = 0.1, 0.05
+# Bounds that are found hold nearly all values; a long tail is above them, and weighs.
+_HEADROOM = 4.0
+# Standard deviation over mean is taken to be within these.
+_VARIATION = (0.05, 50.0)
+
+
+@dataclass(frozen=True)
+class TargetMean:
+    """What is known of the target.
+
+    Parameters
+    ----------
+    mean : float
+        Positive.
+    variation : float
+        Standard deviation over mean.
+    """
+
+    mean: float
+    variation: float
+
+
+def plan_target_mean(
+    budget: PrivacyCost, *, bounded: bool
+) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+    """Releases of `find_target_mean`, and the budget that is left.
+
+    Parameters
+    ----------
+    budget : PrivacyCost
+        All there is.
+    bounded : bool
+        Whether public bounds of the target are given.
+    """
+    bounds = 0.0 if bounded else _BOUNDS_SHARE
+    shares = [_MOMENTS_SHARE, 1.0 - bounds - _MOMENTS_SHARE, *([] if bounded else [bounds])]
+    moments, rest, *first = budget.split(shares)
+    located = plan_location(first[0], 1) if first else ()
+    return (*located, plan_moments(moments, 1, second=True)), rest
+
+
+def find_target_mean(
+    y: FloatArray,
+    bounds: tuple[float, float] | None,
+    *,
+    n_rows: int,
+    noise: NoiseCore,
+    neighboring: str,
+) -> TargetMean:
+    """Private mean and variation.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Finite targets, not negative.
+    bounds : pair of float, or None
+        Public bounds of y; None: found privately.
+    n_rows : int
+        Declared number of rows.
+    noise : NoiseCore
+        Has the releases of `plan_target_mean` in its plan.
+    neighboring : {"add_or_remove", "replace"}
+        The relation of the plan.
+
+    Returns
+    -------
+    found : TargetMean
+        The mean is not below the size of its noise.
+    """
+    column, pool = y[:, None], Workers(1)
+    if bounds is None:
+        found = find_location(
+            column, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool
+        )
+        warn_location(found, n_rows, noise, "outputs", "give public `y_bounds` or a larger budget")
+        low, high = np.maximum(found.low, 0.0), np.maximum(_HEADROOM * found.high, 1e-300)
+    else:
+        low, high = (np.array([float(bound)]) for bound in bounds)
+    mean, deviation = release_moments(
+        column,
+        low,
+        high,
+        second=True,
+        n_rows=n_rows,
+        noise=noise,
+        neighboring=neighboring,
+        pool=pool,
+    )
+    doubt = noise.sigma("moments") / n_rows * (high - low) / 2.0
+    level = float(max(mean[0], min(doubt[0], high[0])))
+    return TargetMean(level, float(np.clip(deviation[0] / level, *_VARIATION)))
