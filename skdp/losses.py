@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-__all__ = ["HuberLoss", "LogLinkLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
+__all__ = [
+    "HuberLoss",
+    "LogLinkLoss",
+    "LogisticLoss",
+    "Loss",
+    "SmoothHingeLoss",
+    "SoftmaxLoss",
+    "SquaredLoss",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -182,6 +190,42 @@ class LogLinkLoss(Loss):
     def inverse_link(self, predictor: FloatArray) -> FloatArray:
         """Exponential of the predictor."""
         return np.exp(predictor + self.offset)
+
+
+class SmoothHingeLoss(Loss):
+    """Half the squared hinge of margins, linear for negative ones; summed over the outputs.
+
+    The margin is the predictor, with its sign changed where the class is another. Targets are
+    codes: 0 and 1 for one output, else the number of the output.
+
+    Parameters
+    ----------
+    n_outputs : int
+        Number of linear predictors.
+    """
+
+    name = "hinge"
+    curvature = 1.0
+
+    def __init__(self, n_outputs: int = 1) -> None:
+        self.residual_bound = sqrt(n_outputs)
+        self.rule = "hinge" if n_outputs == 1 else "hinges"
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Minus the sign of the class, times how far the margin is below 1, at most 1."""
+        if predictor.ndim == 1:
+            sign = target * 2.0 - 1.0
+        else:
+            sign = np.full(predictor.shape, -1.0)
+            sign[np.arange(len(sign)), target] = 1.0
+        result = 1.0 - sign * predictor
+        np.clip(result, 0.0, 1.0, out=result)
+        result *= -sign
+        return result
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """The predictor itself: margins are no probabilities."""
+        return predictor
 
 
 class SoftmaxLoss(Loss):

@@ -23,6 +23,7 @@ N_FEATURES = 3
 # outside of the charged releases.
 DECLARED: dict[str, dict[str, Any]] = {
     "DPLogisticRegression": {"classes": [0, 1]},
+    "DPLinearSVC": {"classes": [0, 1]},
     "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
     "DPRidge": {"y_bounds": (-6.0, 6.0)},
     "DPHuberRegressor": {"y_bounds": (-6.0, 6.0)},
@@ -51,6 +52,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "softmax": {"classes": [0, 1, 2], "max_iter": 6},
         "no-intercept": {"fit_intercept": False, "max_iter": 4, "scale_check_share": 0.0},
         "unbounded": {"feature_bound": inf, "feature_norm": 1.0, "max_iter": 3},
+    },
+    "DPLinearSVC": {
+        "gram": {"gram_share": 0.2, "max_iter": 5},
+        "three": {"classes": [0, 1, 2], "max_iter": 6, "clip_norm": 1.0},
+        "no-intercept": {"fit_intercept": False, "max_iter": 4},
     },
     "DPLinearRegression": {
         "plain": {"solver": "gradient-descent", "max_iter": 7},

@@ -183,6 +183,7 @@ TRUSTED = {
     "skdp.linear_model.huber.DPHuberRegressor",
     "skdp.linear_model.regression.DPLinearRegression",
     "skdp.linear_model.regression.DPRidge",
+    "skdp.linear_model.svm.DPLinearSVC",
     "skdp.mechanism.GaussianMechanism",
     "skdp.budget._budget.PrivacyBudget",
     "types.MappingProxyType",

@@ -251,6 +251,7 @@ _ADVICE = {
     "GammaRegressor": "use DPGammaRegressor",
     "HuberRegressor": "use DPHuberRegressor",
     "LinearRegression": "use DPLinearRegression",
+    "LinearSVC": "use DPLinearSVC",
     "LogisticRegression": "use DPLogisticRegression",
     "MaxAbsScaler": "use DPStandardScaler, or a declared function with public bounds",
     "MinMaxScaler": "use DPStandardScaler, or a declared function with public bounds",

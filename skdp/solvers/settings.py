@@ -17,6 +17,8 @@ _GRAM_PAYS = 60.0
 _STEPS = {
     "logistic": ((0.0, 16), (5e3, 12)),
     "softmax": ((0.0, 20),),
+    "hinge": ((0.0, 16), (5e3, 12)),
+    "hinges": ((0.0, 20),),
     "squared": ((0.0, 20), (1e3, 12), (2e4, 8)),
     "log-link": ((0.0, 32),),
 }
@@ -99,7 +101,7 @@ def choose_settings(
     -------
     settings : SolverSettings
     """
-    directions = max(1, shape.n_outputs - 1) if loss.rule == "softmax" else 1
+    directions = max(1, shape.n_outputs - 1) if loss.rule in ("softmax", "hinges") else 1
     signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
     wanted = chosen.get("gram_share")
     if wanted is None:
@@ -154,6 +156,10 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
     clip_norm = min(1.0, max(0.45, 0.07 * signal**0.4))
     if loss == "softmax":
         rule.update(clip_norm=sqrt(2.0) * clip_norm, momentum=0.7)
+    elif loss == "hinges":
+        rule.update(clip_norm=sqrt(2.0) * clip_norm, momentum=0.5, learning_rate=1.0)
+    elif loss == "hinge":
+        rule.update(clip_norm=clip_norm, momentum=0.25, learning_rate=1.0)
     else:
         rule.update(clip_norm=clip_norm, momentum=0.25)
     return rule
@@ -162,9 +168,16 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
 def _plain(loss: str, signal: float) -> dict[str, Any]:
     """Rule for plain descent, in steps of the gradient divided by the number of rows."""
     rule: dict[str, Any] = {"gram_share": 0.0, "ridge_floor": 0.0, "constant": _CONSTANT}
-    if loss == "softmax":
+    if loss in ("softmax", "hinges"):
         rule.update(clip_norm=sqrt(2.0) * max(0.15, 0.07 * signal**0.4), max_iter=80)
-        rule.update(momentum=0.9, averaged=0.2, row_slack=2.0, travel=0.175, fastest=4.0)
+        rule.update(momentum=0.9, averaged=0.2, row_slack=2.0)
+        if loss == "softmax":
+            rule.update(travel=0.175, fastest=4.0)
+        else:  # four times the curvature, half the size of coefficients
+            rule.update(travel=0.11, fastest=1.0)
+    elif loss == "hinge":
+        rule.update(clip_norm=min(0.45, max(0.15, 0.06 * sqrt(signal))), max_iter=40)
+        rule.update(momentum=0.8, averaged=0.2, row_slack=2.0, travel=0.11, fastest=2.0)
     elif loss == "logistic":
         rule.update(clip_norm=min(0.45, max(0.15, 0.06 * sqrt(signal))), max_iter=40)
         rule.update(momentum=0.8, averaged=0.2, row_slack=2.0, travel=0.22, fastest=8.0)
