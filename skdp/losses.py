@@ -13,9 +13,11 @@ from scipy.special import expit, softmax
 
 __all__ = [
     "HuberLoss",
+    "InsensitiveLoss",
     "LogLinkLoss",
     "LogisticLoss",
     "Loss",
+    "PinballLoss",
     "SmoothHingeLoss",
     "SoftmaxLoss",
     "SquaredLoss",
@@ -120,6 +122,89 @@ class HuberLoss(Loss):
         result = predictor - target
         result /= self.unit
         return np.clip(result, -self.threshold, self.threshold, out=result)
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """The predictor itself."""
+        return predictor
+
+
+class PinballLoss(Loss):
+    """The pinball loss of a quantile, made smooth around zero.
+
+    Its curvature is that of the density of errors: `curvature` holds on average over records,
+    when `unit` is at most the reciprocal of that density.
+
+    Parameters
+    ----------
+    quantile : float
+        Between 0 and 1.
+    width : float
+        Errors up to this size, on either side of zero, are where the derivative goes from one
+        value to the other.
+    unit : float
+        Factor of the loss.
+
+    Notes
+    -----
+    Residuals have size 1 on the steeper side, and `unit` makes up for it.
+    """
+
+    name = "pinball"
+    rule = "absolute"
+    curvature = 1.0
+    residual_bound = 1.0
+
+    def __init__(self, quantile: float, width: float, unit: float = 1.0) -> None:
+        steepest = max(quantile, 1.0 - quantile)
+        self.quantile = quantile
+        self.width = width
+        self.unit = unit * steepest
+        self.low, self.high = -quantile / steepest, (1.0 - quantile) / steepest
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Whether the target is below the predictor, smoothed, minus the quantile; at most 1."""
+        result = predictor - target
+        result *= (self.high - self.low) / (2.0 * self.width)
+        result += (self.high + self.low) / 2.0
+        return np.clip(result, self.low, self.high, out=result)
+
+    def inverse_link(self, predictor: FloatArray) -> FloatArray:
+        """The predictor itself."""
+        return predictor
+
+
+class InsensitiveLoss(Loss):
+    """The absolute error beyond a tolerance, made smooth where it begins.
+
+    See `PinballLoss` for the meaning of `curvature` and `unit`.
+
+    Parameters
+    ----------
+    tolerance : float
+        Errors up to this size cost nothing.
+    width : float
+        The derivative rises from 0 to 1 over this distance beyond the tolerance.
+    unit : float
+        Factor of the loss.
+    """
+
+    name = "insensitive"
+    rule = "absolute"
+    curvature = 1.0
+    residual_bound = 1.0
+
+    def __init__(self, tolerance: float, width: float, unit: float = 1.0) -> None:
+        self.tolerance = tolerance
+        self.width = width
+        self.unit = unit
+
+    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
+        """Sign of the error, less near the tolerance and 0 within it."""
+        error = predictor - target
+        size = np.abs(error)
+        size -= self.tolerance
+        size /= self.width
+        return np.copysign(np.clip(size, 0.0, 1.0, out=size), error)
 
     def inverse_link(self, predictor: FloatArray) -> FloatArray:
         """The predictor itself."""

@@ -24,6 +24,8 @@ N_FEATURES = 3
 DECLARED: dict[str, dict[str, Any]] = {
     "DPLogisticRegression": {"classes": [0, 1]},
     "DPLinearSVC": {"classes": [0, 1]},
+    "DPLinearSVR": {"y_bounds": (-6.0, 6.0)},
+    "DPQuantileRegressor": {"y_bounds": (-6.0, 6.0)},
     "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
     "DPRidge": {"y_bounds": (-6.0, 6.0)},
     "DPHuberRegressor": {"y_bounds": (-6.0, 6.0)},
@@ -64,6 +66,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
         "two-outputs": {"y_bounds": [(-6.0, 6.0), (-4.0, 8.0)]},
     },
+    "DPQuantileRegressor": {
+        "high": {"quantile": 0.9, "max_iter": 7},
+        "private-scale": {"y_bounds": None, "epsilon": 20.0},
+    },
+    "DPLinearSVR": {"tolerant": {"insensitivity": 0.5, "C": 0.1, "max_iter": 6}},
     "DPHuberRegressor": {
         "plain": {"solver": "gradient-descent", "max_iter": 7, "threshold": 2.0},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},

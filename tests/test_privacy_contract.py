@@ -504,6 +504,7 @@ SLACK = {
     ("PrivacyBudget", "row lengths"): "which rows are short after scaling depends on the noise",
     ("DPLinearRegression", "locations"): "the window of the second round depends on the noise",
     ("DPHuberRegressor", "locations"): "the window of the second round depends on the noise",
+    ("DPQuantileRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPPoissonRegressor", "moments"): "bounds that are found depend on the noise",
     **dict.fromkeys(
         ((f"DP{name}Regressor", "level") for name in ("Gamma", "Poisson", "Tweedie")),

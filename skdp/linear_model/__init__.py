@@ -3,16 +3,19 @@
 from skdp.linear_model.glm import DPGammaRegressor, DPPoissonRegressor, DPTweedieRegressor
 from skdp.linear_model.huber import DPHuberRegressor
 from skdp.linear_model.logistic import DPLogisticRegression
+from skdp.linear_model.quantile import DPQuantileRegressor
 from skdp.linear_model.regression import DPLinearRegression, DPRidge
-from skdp.linear_model.svm import DPLinearSVC
+from skdp.linear_model.svm import DPLinearSVC, DPLinearSVR
 
 __all__ = [
     "DPGammaRegressor",
     "DPHuberRegressor",
     "DPLinearRegression",
     "DPLinearSVC",
+    "DPLinearSVR",
     "DPLogisticRegression",
     "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "DPRidge",
     "DPTweedieRegressor",
 ]

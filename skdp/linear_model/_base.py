@@ -207,7 +207,7 @@ class PrivateLinearModel(PrivateLearner):
         *,
         loss: Loss,
         l2_penalty: float,
-        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
+        adapt: Callable[[int, FloatArray], tuple[Loss, float] | None] | None = None,
     ) -> FloatArray:
         """Coefficients in the solver's units; loss and penalty may depend on released values."""
         if self.scale_check_share:

@@ -93,11 +93,12 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         )
         return self._in_units(theta, rows)
 
-    def _copy_twin(self, X: Any, y: NDArray) -> None:
-        """Fit the public twin and take over what it learned."""
+    def _copy_twin(self, X: Any, y: NDArray) -> Any:
+        """Fit the public twin and take over what it learned; the twin."""
         twin = self.make_non_private().fit(X, y)
         self.coef_, self.intercept_ = twin.coef_, twin.intercept_
-        self.n_iter_ = 1  # one direct solution
+        self.n_iter_ = int(np.max(getattr(twin, "n_iter_", None) or 1))
+        return twin
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "ScaledRegressor":
         """Learn a private model.

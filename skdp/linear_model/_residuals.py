@@ -9,7 +9,7 @@ from skdp.engine import BoundedRows
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease, relation_factor
 
-__all__ = ["find_residuals", "huber_scale", "plan_residuals"]
+__all__ = ["find_residuals", "huber_scale", "plan_residuals", "root_mean_square"]
 
 FloatArray = NDArray[np.float64]
 _NAME = "residuals"
@@ -83,6 +83,12 @@ def find_residuals(
     ):  # noise drowned them: the scale that the targets came with
         return np.asarray(np.isclose(SIZES, 2.0 ** (0.5 / _PER_OCTAVE)), dtype=np.float64)
     return counts / held
+
+
+def root_mean_square(shares: FloatArray) -> float:
+    """Root mean square of residuals, those cut that are beyond three times their median size."""
+    median = float(SIZES[np.searchsorted(np.cumsum(shares), 0.5)])
+    return float(np.sqrt(np.minimum(SIZES, 3.0 * median) ** 2 @ shares))
 
 
 def huber_scale(shares: FloatArray, threshold: float) -> float:

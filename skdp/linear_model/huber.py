@@ -9,14 +9,10 @@ from sklearn.linear_model import HuberRegressor
 
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
-from skdp.engine import BoundedRows
 from skdp.linear_model._docs import shared_docs
-from skdp.linear_model._regressor import ScaledRegressor
-from skdp.linear_model._residuals import find_residuals, huber_scale, plan_residuals
-from skdp.linear_model._target_scale import TargetScale
-from skdp.losses import HuberLoss, Loss, SquaredLoss
-from skdp.noise import NoiseCore
-from skdp.plan import Plan, PlannedRelease, ProblemShape
+from skdp.linear_model._residuals import huber_scale
+from skdp.linear_model._robust import RobustRegressor
+from skdp.losses import HuberLoss, Loss
 
 __all__ = ["DPHuberRegressor"]
 
@@ -24,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 
 @shared_docs(twin="HuberRegressor", slack="eight", deviations="8", residual="the residual scale 1")
-class DPHuberRegressor(ScaledRegressor):
+class DPHuberRegressor(RobustRegressor):
     """Linear regression that is robust to outliers of y, with differential privacy.
 
     Parameters
@@ -83,7 +79,7 @@ class DPHuberRegressor(ScaledRegressor):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **ScaledRegressor._parameter_constraints,
+        **RobustRegressor._parameter_constraints,
         "threshold": [Interval(Real, 1, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
@@ -116,47 +112,20 @@ class DPHuberRegressor(ScaledRegressor):
         self._store(locals())
 
     def _loss(self, n_outputs: int) -> Loss:
-        return SquaredLoss()
+        return HuberLoss(self.threshold)
 
-    def _target_releases(
-        self, shape: ProblemShape, budget: PrivacyCost
-    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
-        located, rest = super()._target_releases(shape, budget)
-        residuals, rest = plan_residuals(rest)
-        return (*located, residuals), rest
+    def _loss_for(self, shares: FloatArray, unit: float) -> tuple[Loss, float]:
+        found = huber_scale(shares, self.threshold)
+        self.scale_ = found * unit
+        return HuberLoss(self.threshold, found), found
 
-    def _learn(
-        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
-    ) -> tuple[FloatArray, FloatArray]:
-        column, unit = targets[:, 0], float(scale.scale[0])
-        # The squared loss finds the way, its clipped gradients keep outliers from deciding it.
-        first_steps = plan.settings["max_iter"] // 3
+    def _penalty(self, unit: float) -> float:
+        return self.alpha * unit
 
-        def adapt(iteration: int, coefficients: FloatArray) -> Loss | None:
-            if iteration != first_steps:
-                return None
-            shares = find_residuals(rows, coefficients, column, noise, plan.shape.n_rows)
-            found = huber_scale(shares, self.threshold)
-            self.scale_ = found * unit
-            return HuberLoss(self.threshold, found)
-
-        # Before the scale is found the target's stands for it.
-        theta = self._descend(
-            rows,
-            column,
-            plan,
-            noise,
-            None,
-            loss=self._loss(1),
-            l2_penalty=self.alpha * unit,
-            adapt=adapt,
-        )
-        return self._in_units(theta, rows)
-
-    def _copy_twin(self, X: Any, y: NDArray) -> None:
-        twin = self.make_non_private().fit(X, y)
-        self.coef_, self.intercept_ = twin.coef_, twin.intercept_
-        self.scale_, self.n_iter_ = float(twin.scale_), int(twin.n_iter_)
+    def _copy_twin(self, X: Any, y: NDArray) -> Any:
+        twin = super()._copy_twin(X, y)
+        self.scale_ = float(twin.scale_)
+        return twin
 
     def make_non_private(self) -> HuberRegressor:
         """Scikit-learn's `HuberRegressor` with the same threshold and penalty."""

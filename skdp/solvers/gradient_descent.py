@@ -87,7 +87,7 @@ class GradientDescent:
         n_rows: int,
         penalty: FloatArray,
         n_outputs: int | None,
-        adapt: Callable[[int, FloatArray], Loss | None] | None = None,
+        adapt: Callable[[int, FloatArray], tuple[Loss, float] | None] | None = None,
     ) -> FloatArray:
         """Coefficients in the units of the working rows.
 
@@ -111,7 +111,8 @@ class GradientDescent:
             Columns of the coefficients; None: a vector.
         adapt : callable, default=None
             Called with the number of the step and the coefficients before every step; may give
-            another loss, made from released values, for this and all further steps.
+            another loss and a factor of the penalty, made from released values, for this and
+            all further steps.
 
         Returns
         -------
@@ -127,7 +128,9 @@ class GradientDescent:
             # The iterate is a function of released values, so rounding it is free, and makes
             # its products with the rows exact.
             theta = rows.round_coefficients(theta)
-            loss = (adapt and adapt(iteration, theta)) or loss
+            if adapt is not None and (changed := adapt(iteration, theta)) is not None:
+                loss, factor = changed
+                weights = weights * factor
             gradient = noise.release(
                 rows.gradient_sum("gradient", theta, loss, targets, settings.clip_norm)
             )

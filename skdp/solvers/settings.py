@@ -20,6 +20,7 @@ _STEPS = {
     "hinge": ((0.0, 16), (5e3, 12)),
     "hinges": ((0.0, 20),),
     "squared": ((0.0, 20), (1e3, 12), (2e4, 8)),
+    "absolute": ((0.0, 30), (1e4, 20)),
     "log-link": ((0.0, 32),),
 }
 # More columns than this have no second moments: a matrix of them would take over 128 MB.
@@ -105,7 +106,7 @@ def choose_settings(
     signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
     wanted = chosen.get("gram_share")
     if wanted is None:
-        pays = loss.rule in ("squared", "log-link") or signal >= _GRAM_PAYS
+        pays = loss.rule in ("squared", "absolute", "log-link") or signal >= _GRAM_PAYS
         use_gram = preconditioned and pays and shape.n_features <= _GRAM_COLUMNS
     else:
         use_gram = preconditioned and wanted > 0
@@ -132,7 +133,7 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
     """
     steps = [count for least, count in _STEPS[loss] if signal >= least][-1]
     rule: dict[str, Any] = {"averaged": 0.5, "constant": _CONSTANT, "max_iter": steps}
-    if loss == "squared":
+    if loss in ("squared", "absolute"):
         rule.update(
             clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))),
             learning_rate=1.0,
