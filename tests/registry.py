@@ -51,6 +51,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "DPLogisticRegression": {
         "gram": {"gram_share": 0.2, "max_iter": 5},
         "plain": {"solver": "gradient-descent", "max_iter": 7},
+        "weighted": {"class_weight": {0: 1.0, 1: 4.0}, "max_iter": 5},
         "softmax": {"classes": [0, 1, 2], "max_iter": 6},
         "no-intercept": {"fit_intercept": False, "max_iter": 4, "scale_check_share": 0.0},
         "unbounded": {"feature_bound": inf, "feature_norm": 1.0, "max_iter": 3},
@@ -58,6 +59,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "DPLinearSVC": {
         "gram": {"gram_share": 0.2, "max_iter": 5},
         "three": {"classes": [0, 1, 2], "max_iter": 6, "clip_norm": 1.0},
+        "balanced": {"classes": [0, 1, 2], "class_weight": "balanced", "max_iter": 5},
         "no-intercept": {"fit_intercept": False, "max_iter": 4},
     },
     "DPLinearRegression": {

@@ -358,6 +358,16 @@ BAD_OTHERS = {
     "fit_intercept": ["yes", 2, None],
     "solver": ["lbfgs", None],
     "classes": [3, "ab", [0], [0, 0], [[0, 1], [2, 3]]],
+    "class_weight": [
+        "even",
+        3.0,
+        {0: -1.0},
+        {1: nan},
+        {1: inf},
+        {0: 0.0, 1: 0.0},
+        {7: 1.0},
+        {0: "1"},
+    ],
     "y_bounds": [
         (1, 0),
         (0, inf),
@@ -415,11 +425,11 @@ def test_parameters_that_nobody_checked_cannot_break_the_guarantee(name):
                 assert all(r.sensitivity > 0 and np.isfinite(r.sigma) for r in part.releases_)
 
 
-def test_there_are_no_weights_no_warm_start_and_no_partial_fit():
+def test_there_are_no_sample_weights_no_warm_start_and_no_partial_fit():
     for entry in DECLARED:
         X, y = registry.rows_for(entry, N)
         estimator = clone(entry.estimator)
-        for word in ("sample_weight", "warm_start", "class_weight", "accountant"):
+        for word in ("sample_weight", "warm_start", "accountant"):
             assert word not in estimator.get_params()
             with pytest.raises(TypeError):
                 type(estimator)(**{**registry.REQUIRED.get(entry.name, dict)(), word: True})

@@ -177,26 +177,6 @@ class PrivateLinearModel(PrivateLearner):
             )
         return rows
 
-    def _solve(
-        self,
-        rows: BoundedRows,
-        targets: NDArray,
-        plan: Plan,
-        noise: NoiseCore,
-        n_outputs: int | None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Coefficients and intercepts in the caller's units of X and the solver's of y."""
-        theta = self._descend(
-            rows,
-            targets,
-            plan,
-            noise,
-            n_outputs,
-            loss=self._loss(plan.shape.n_outputs),
-            l2_penalty=self._l2_penalty(),
-        )
-        return self._in_units(theta, rows)
-
     def _descend(
         self,
         rows: BoundedRows,

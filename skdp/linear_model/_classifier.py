@@ -10,15 +10,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._threads import workers
 from skdp._validation import (
+    StrOptions,
     check_features_and_target,
     declared_classes,
     encode_labels,
     without_data,
 )
+from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows
 from skdp.linear_model._base import PrivateLinearModel
+from skdp.linear_model._class_weight import (
+    check_class_weight,
+    plan_class_counts,
+    weigh_classes,
+    weights_by_code,
+)
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape
 
 __all__ = ["PrivateClassifier"]
 
+FloatArray = NDArray[np.float64]
 # Score of a class that was declared but does not occur, at epsilon=inf.
 _NEVER = -700.0
 
@@ -32,9 +44,24 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
     _parameter_constraints: dict[str, Any] = {
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
     classes: ArrayLike | None
+    class_weight: dict[Any, float] | str | None
+
+    def _check_parameters(self) -> PrivacyCost:
+        budget = super()._check_parameters()
+        check_class_weight(self.class_weight)
+        return budget
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        if self.class_weight is None:
+            return (), budget
+        released, rest = plan_class_counts(budget)
+        return (released,), rest
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateClassifier":
         """Learn a private model.
@@ -61,6 +88,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         n_outputs = 1 if len(classes) == 2 else len(classes)
         n_samples, n_features = features.shape
         plan = self.plan(n_samples, n_features, n_outputs)
+        if isinstance(self.class_weight, dict):
+            weights_by_code(self.class_weight, classes)  # wrong ones are refused here
         self.classes_ = classes
         if not plan.budget.is_finite:
             self._fit_non_private(features, codes)
@@ -70,11 +99,23 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
             rows = self._bounded_rows(features, plan, pool)
             outputs = None if n_outputs == 1 else n_outputs
-            coef, intercept = self._solve(rows, codes, plan, noise, outputs)
+            coef, intercept = self._learn(rows, codes, plan, noise, outputs)
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
         self._finish(plan, noise, assumptions)
         return self
+
+    def _learn(
+        self, rows: BoundedRows, codes: NDArray, plan: Plan, noise: NoiseCore, outputs: int | None
+    ) -> tuple[FloatArray, FloatArray]:
+        loss, penalty = self._loss(plan.shape.n_outputs), self._l2_penalty()
+        if self.class_weight is not None:
+            loss, mean = weigh_classes(
+                loss, self.class_weight, self.classes_, codes, plan, noise, self.neighboring
+            )
+            penalty /= mean
+        theta = self._descend(rows, codes, plan, noise, outputs, loss=loss, l2_penalty=penalty)
+        return self._in_units(theta, rows)
 
     def _fit_non_private(self, X: NDArray, codes: NDArray[np.integer]) -> None:
         """Copy the twin's solution; declared classes that do not occur get no probability."""
@@ -86,7 +127,11 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         if len(seen) == 1:
             intercept[seen] = 0.0
         else:
-            twin = self.make_non_private().fit(X, codes)
+            twin = self.make_non_private()
+            if isinstance(self.class_weight, dict):  # by code, as the labels that it is given
+                weights = weights_by_code(self.class_weight, self.classes_)
+                twin.set_params(class_weight={code: float(weights[code]) for code in seen.tolist()})
+            twin.fit(X, codes)
             self.n_iter_ = int(np.max(twin.n_iter_))
             if len(seen) == n_classes:
                 self.coef_, self.intercept_ = twin.coef_, np.atleast_1d(twin.intercept_)

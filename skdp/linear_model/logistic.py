@@ -30,6 +30,11 @@ class DPLogisticRegression(PrivateClassifier):
         are read from y, which is not covered by the guarantee and warned about.
     C : float, default=1.0
         Inverse strength of the l2 penalty, as in scikit-learn. The intercept is not penalised.
+    class_weight : dict or "balanced", default=None
+        Weights of classes, as public knowledge: a dict by label, where a class that is not
+        mentioned has weight 1. "balanced": the reciprocals of private counts. Either way a small
+        share of the budget counts the classes, and noise grows as the largest weight over the
+        mean one.
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     feature_norm : float, default=None
@@ -98,12 +103,13 @@ default="preconditioned-gradient-descent"
     Notes
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, and (epsilon, delta)-DP with the mu of
-    `privacy_cost_`. It releases: counts of ill-scaled rows; the matrix of second moments of the
-    clipped rows (not in every plan); the clipped gradient sum of every step. All are exact sums
-    on a grid with exactly rounded Gaussian noise. Public are the number of rows, the shape of X,
-    `classes` and all parameters. Checks of the data's values (missing values, unknown labels)
-    answer with an error, which is not covered. `predict` and its kin use released values only;
-    `score` compares them with labels and is not private.
+    `privacy_cost_`. It releases: counts of ill-scaled rows; with `class_weight`, counts of the
+    classes; the matrix of second moments of the clipped rows (not in every plan); the clipped
+    gradient sum of every step. All are exact sums on a grid with exactly rounded Gaussian noise.
+    Public are the number of rows, the shape of X, `classes` and all parameters. Checks of the
+    data's values (missing values, unknown labels) answer with an error, which is not covered.
+    `predict` and its kin use released values only; `score` compares them with labels and is not
+    private.
 
     All classes are learned in one joint release; there is no split of epsilon over them.
 
@@ -138,6 +144,7 @@ default="preconditioned-gradient-descent"
         *,
         classes: ArrayLike | None = None,
         C: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
         fit_intercept: bool = True,
         feature_norm: float | None = None,
         feature_bound: float | None = None,
@@ -157,6 +164,7 @@ default="preconditioned-gradient-descent"
         self.delta = delta
         self.classes = classes
         self.C = C
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.feature_norm = feature_norm
         self.feature_bound = feature_bound
@@ -183,7 +191,9 @@ default="preconditioned-gradient-descent"
 
         `max_iter` is not carried over: noisy gradient steps are not lbfgs iterations.
         """
-        return LogisticRegression(C=self.C, fit_intercept=self.fit_intercept)
+        return LogisticRegression(
+            C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight
+        )
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities.

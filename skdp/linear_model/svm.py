@@ -33,6 +33,11 @@ class DPLinearSVC(PrivateClassifier):
     C : float, default=1.0
         Inverse strength of the l2 penalty, as in scikit-learn. The intercept is not penalised
         (by scikit-learn's solver it is, a little).
+    class_weight : dict or "balanced", default=None
+        Weights of classes, as public knowledge: a dict by label, where a class that is not
+        mentioned has weight 1. "balanced": the reciprocals of private counts. Either way a small
+        share of the budget counts the classes, and noise grows as the largest weight over the
+        mean one.
     %(solver)s
 
     Attributes
@@ -56,13 +61,13 @@ class DPLinearSVC(PrivateClassifier):
     as a line for negative ones: no record has a gradient longer than its row. Several classes
     are learned one against the rest, as in scikit-learn, but in one joint release.
 
-    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows; the matrix of second moments of the clipped rows (not in
-    every plan); the clipped gradient sum of every step. All are exact sums on a grid with exactly
-    rounded Gaussian noise. Public are the number of rows, the shape of X, `classes` and all
-    parameters. Checks of the data's values (missing values, unknown labels) answer with an error,
-    which is not covered. `predict` and `decision_function` use released values only; `score`
-    compares them with labels and is not private.
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
+    counts of ill-scaled rows; with `class_weight`, counts of the classes; the matrix of second
+    moments of the clipped rows (not in every plan); the clipped gradient sum of every step. All are
+    exact sums on a grid with exactly rounded Gaussian noise. Public are the number of rows, the
+    shape of X, `classes` and all parameters. Checks of the data's values (missing values, unknown
+    labels) answer with an error, which is not covered. `predict` and `decision_function` use
+    released values only; `score` compares them with labels and is not private.
 
     References
     ----------
@@ -93,6 +98,7 @@ class DPLinearSVC(PrivateClassifier):
         *,
         classes: ArrayLike | None = None,
         C: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
         fit_intercept: bool = True,
         feature_norm: float | None = None,
         feature_bound: float | None = None,
@@ -122,7 +128,7 @@ class DPLinearSVC(PrivateClassifier):
 
         `max_iter` is not carried over: noisy gradient steps are not those of its solver.
         """
-        return LinearSVC(C=self.C, fit_intercept=self.fit_intercept)
+        return LinearSVC(C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight)
 
 
 @shared_docs(twin="LinearSVR", slack="eight", deviations="8", residual="the loss has slope 1")
