@@ -1,5 +1,7 @@
 """Poisson, gamma and Tweedie regression: the loss, mean and spread of y, the level."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -177,6 +179,16 @@ def test_everything_that_looks_at_the_target_is_planned():
     assert "level" not in names
 
 
+def test_a_spread_that_is_too_large_for_the_budget_warns():
+    X, y = rare_counts(10_000)
+    with pytest.warns(UtilityWarning, match="spreads too far"):
+        DPPoissonRegressor(epsilon=0.3, y_bounds=(0, 40)).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DPPoissonRegressor(epsilon=3.0, y_bounds=(0, 40)).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:y, with a standard deviation")
 def test_too_few_rows_for_private_bounds_warn():
     X, y = problem("poisson", 200)
     with pytest.warns(UtilityWarning, match="y_bounds"):

@@ -1,5 +1,6 @@
 """What private generalised linear models with a log link share."""
 
+import warnings
 from math import exp, log, sqrt
 from numbers import Real
 from typing import Any
@@ -14,6 +15,7 @@ from skdp._threads import workers
 from skdp._validation import Interval, check_features_and_target
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
+from skdp.exceptions import UtilityWarning
 from skdp.linear_model._base import PrivateLinearModel
 from skdp.linear_model._positive_target import find_target_mean, plan_target_mean
 from skdp.losses import LogLinkLoss, Loss
@@ -140,6 +142,14 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
             return coefficients, 0.0
         # A narrower clip where the noise would be worse than the bias.
         clear = plan.budget.mu * n_rows / known.variation / _LEVEL_SIGNAL
+        if clear < 0.5:
+            warnings.warn(
+                f"y, with a standard deviation of about {known.variation:.2g} times its mean, "
+                f"spreads too far for {n_rows} rows and this budget: its level is clipped and "
+                "noisy, and a constant may predict better",
+                UtilityWarning,
+                stacklevel=3,
+            )
         spread = known.variation * min(max(clear, 0.25), 1.0)
         wide_loss = LogLinkLoss(self._power(), spread, offset)
         shift = self._level(rows, theta, scaled, wide_loss, noise, n_rows)
