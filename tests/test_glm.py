@@ -148,6 +148,7 @@ def test_mean_and_variation_are_found(bounds):
         assert 0.5 * spread < found.variation < (2.0 * spread if bounds is None else 6.0 * spread)
 
 
+@pytest.mark.filterwarnings("ignore:y, with a standard deviation")
 def test_zeros_alone_give_a_positive_mean():
     found = mean_of(np.zeros(5000), (0.0, 10.0))
     assert 0.0 < found.mean < 0.5 and found.variation > 0.0
