@@ -1,5 +1,8 @@
 """Differentially private logistic regression, binary and multinomial."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -38,7 +41,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateLinearModel):
         Privacy budget of the whole fit. ``inf`` fits scikit-learn's `LogisticRegression`.
     delta : float, default=1e-5
         Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
-    classes : array-like of shape (n_classes,), default=None
+    classes : array-like of shape (n_classes,) or set, default=None
         All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
         are read from y, which is not covered by the guarantee and warned about.
     C : float, default=1.0
@@ -72,8 +75,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -140,7 +143,7 @@ default="preconditioned-gradient-descent"
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateLinearModel._parameter_constraints,
-        "classes": [None, "array-like"],
+        "classes": [None, "array-like", set, frozenset],
         "C": [Interval(Real, 0, None, closed="right")],
     }
     _bound_deviations = 3.0
@@ -192,7 +195,7 @@ default="preconditioned-gradient-descent"
     def _l2_penalty(self) -> float:
         return min(1.0 / self.C, 1e300)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPLogisticRegression":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPLogisticRegression:
         """Learn a private model.
 
         Parameters
@@ -216,8 +219,8 @@ default="preconditioned-gradient-descent"
         n_outputs = 1 if len(classes) == 2 else len(classes)
         n_samples, n_features = features.shape
         plan = self.plan(n_samples, n_features, n_outputs)
-        self.classes_ = classes
         if not plan.budget.is_finite:
+            self.classes_ = classes
             self._fit_non_private(features, codes)
             self._finish_non_private(plan, assumptions)
             return self
@@ -226,6 +229,7 @@ default="preconditioned-gradient-descent"
             rows = self._bounded_rows(features, plan, pool)
             outputs = None if n_outputs == 1 else n_outputs
             coef, intercept = self._solve(rows, codes, plan, noise, outputs)
+        self.classes_ = classes
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
         self._finish(plan, noise, assumptions)

@@ -1,5 +1,8 @@
 """Differentially private least squares: linear regression and ridge."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -12,7 +15,13 @@ from skdp._threads import workers
 from skdp._validation import Interval, check_features_and_target
 from skdp.accounting import PrivacyCost
 from skdp.linear_model._base import PrivateLinearModel
-from skdp.linear_model._target_scale import TargetScale, find_target_scale, plan_target_scale
+from skdp.linear_model._target_scale import (
+    TargetScale,
+    find_target_scale,
+    plan_target_scale,
+    public_scale,
+    warn_missed,
+)
 from skdp.losses import Loss, SquaredLoss
 from skdp.plan import PlannedRelease, ProblemShape
 
@@ -22,8 +31,6 @@ __all__ = ["DPLinearRegression", "DPRidge"]
 # for the budget as much as their histograms need to rise above the noise.
 _SCALE_SHARE = (0.1, 0.5)
 _SCALE_NEEDS = 90.0
-# Public bounds are taken as this many scales on either side of the centre.
-_BOUND_SCALES = 3.0
 
 
 class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel):
@@ -47,23 +54,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         """Centre and scale of every output from `y_bounds`; None when they are to be found."""
         if self.y_bounds is None:
             return None
-        bounds = np.asarray(self.y_bounds, dtype=np.float64)
-        if bounds.shape == (2,):
-            bounds = np.tile(bounds, (n_outputs, 1))
-        if bounds.shape != (n_outputs, 2):
-            raise ValueError(
-                "y_bounds must be a pair (low, high), or one pair per output of y, got shape "
-                f"{bounds.shape} for {n_outputs} outputs"
-            )
-        low, high = bounds.T
-        with np.errstate(all="ignore"):
-            widths = high - low
-            scale = widths / (2.0 * _BOUND_SCALES)
-        if not (np.isfinite(widths).all() and (scale > 0).all()):
-            raise ValueError("y_bounds must be finite, with low < high")
-        if not self.fit_intercept:  # y is not centred
-            return TargetScale(np.zeros(n_outputs), np.abs(bounds).max(axis=1) / _BOUND_SCALES)
-        return TargetScale(low + widths / 2.0, scale)
+        return public_scale(self.y_bounds, n_outputs, centred=self.fit_intercept)
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
@@ -75,7 +66,7 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
         first, rest = budget.split([share, 1.0 - share])
         return plan_target_scale(first, shape.n_outputs), rest
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "_PrivateLeastSquares":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> _PrivateLeastSquares:
         """Learn a private model.
 
         Parameters
@@ -117,6 +108,8 @@ class _PrivateLeastSquares(MultiOutputMixin, RegressorMixin, PrivateLinearModel)
             coef, intercept = self._solve(
                 rows, targets[:, 0] if one else targets, plan, noise, None if one else n_outputs
             )
+            if self.y_bounds is not None:
+                warn_missed(np.atleast_1d(intercept))
             self._set_coefficients(coef, intercept, scale, target.ndim)
         self._finish(plan, noise)
         return self
@@ -168,7 +161,8 @@ class DPLinearRegression(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        or more finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs hundreds of rows at
+        epsilon 1, and more where it is smaller.
     fit_intercept : bool, default=True
         Whether to learn an intercept. Without one y is not centred.
     feature_norm : float, default=None
@@ -197,8 +191,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -315,7 +309,8 @@ class DPRidge(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        or more finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs hundreds of rows at
+        epsilon 1, and more where it is smaller.
     alpha : float, default=1.0
         Weight of the squared coefficients against the sum of squared residuals, as in
         scikit-learn. The intercept is not penalised.
@@ -347,8 +342,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
