@@ -162,7 +162,7 @@ def _others(results):
     gaps = pivot(large, "r2")
     if private in gaps:
         extra = (gaps[private] - gaps[MINE]).dropna().unstack("epsilon")
-        for epsilon in extra:
+        for epsilon in R2_MEAN:
             worst = extra[epsilon].idxmax()
             text = f"private scale of y, further gap at {epsilon:g}: worst, {worst}"
             _line(text, extra[epsilon].max(), SCALE_LOSS)
