@@ -93,9 +93,7 @@ class Table:
     def splits(self, count):
         """Random splits into training and test rows, stratified by class."""
         kind = StratifiedShuffleSplit if self.task in ("binary", "classes") else ShuffleSplit
-        return list(
-            kind(count, test_size=self.test_size, random_state=0).split(self.frame, self.y)
-        )
+        return list(kind(count, test_size=self.test_size, random_state=0).split(self.frame, self.y))
 
 
 def names(task):

@@ -30,16 +30,29 @@ WORST = {0.3: 0.02, 1.0: 0.01, 3.0: 0.01}
 DIGITS = {0.3: 0.80, 1.0: 0.91, 3.0: 0.94}
 SCALE_ROWS, SCALE_LOSS = 4_000, 0.01
 
+APART = ("naval_propulsion",)
+
 MINE, PLAIN = "skdp", "skdp, gradient descent"
+SCALED = "skdp, scale of y private"
 OBJECTIVE = ("objective perturbation", "objective perturbation, clipped loss")
 
 
+def group(table):
+    """Which figures a set belongs to."""
+    if table in (*BINARY, *REGRESSION):
+        return "aims"
+    if table in APART:
+        return "apart"
+    return "simulated" if table.startswith("rare_") else "further"
+
+
 def pivot(results, metric, what="gap", tables=None):
-    """Frame of one line per (table, epsilon) and one column per model."""
+    """Frame of one line per (table, epsilon) and one column per model, skdp's among them."""
     rows = results[results.metric == metric]
     if tables is not None:
         rows = rows[rows.table.isin(tables)]
-    return rows.pivot(index=["table", "epsilon"], columns="model", values=what)
+    frame = rows.pivot(index=["table", "epsilon"], columns="model", values=what)
+    return frame if MINE in frame else frame.assign(**{MINE: np.nan})
 
 
 def _at(frame, epsilon):
@@ -48,9 +61,15 @@ def _at(frame, epsilon):
 
 
 def _line(text, value, aim, *, at_least=False):
+    if np.isnan(value):  # not measured
+        return
     met = value >= aim if at_least else value <= aim
     sign = ">=" if at_least else "<="
     print(f"  {text:58s} {value:8.4f}  aim {sign} {aim:<6g} {'met' if met else 'MISSED'}")
+
+
+def _short(value):
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.0e}"
 
 
 def leaderboard(results, metric, tables, title):
@@ -60,23 +79,23 @@ def leaderboard(results, metric, tables, title):
     epsilons = sorted(e for e in gaps.index.unique("epsilon") if np.isfinite(e))
     present = sorted(gaps.index.unique("table"))
     print(f"\n{title}: gap in {metric}, mean / median / worst of {len(present)} sets")
-    print(f"{'':38s}" + "".join(f"{f'epsilon {e:g}':>23s}" for e in epsilons))
+    print(f"{'':38s}" + "".join(f"{f'epsilon {e:g}':>24s}" for e in epsilons))
     for model in gaps:
         cells = []
         for epsilon in epsilons:
             found = _at(gaps[model], epsilon).dropna()
             cells.append(
-                f"{found.mean():7.4f}/{found.median():7.4f}/{found.max():7.4f}"
+                "/".join(map(_short, (found.mean(), found.median(), found.max())))
                 if len(found) == len(present)
-                else f"{'(' + str(len(found)) + ' sets)':>23s}"
+                else f"({len(found)} sets)"
             )
-        print(f"{model:38s}" + "".join(cells))
+        print(f"{model:38s}" + "".join(f"{cell:>24s}" for cell in cells))
 
 
 def per_table(results, metric, tables, epsilon):
     """Gap of every model on every set at one epsilon, the worst set of skdp first."""
     gaps = _at(pivot(results, metric, tables=tables), epsilon)
-    gaps = gaps.dropna(axis=1, how="all").sort_values(MINE, ascending=False)
+    gaps = gaps.sort_values(MINE, ascending=False).dropna(axis=1, how="all")
     print(f"\ngap in {metric} at epsilon {epsilon:g}")
     print(gaps.to_string(float_format=lambda v: f"{v:.4f}", na_rep="-"))
 
@@ -88,8 +107,7 @@ def report(results):
         if rows.empty:
             continue
         stated = BINARY if task == "binary" else REGRESSION
-        every = [t for t in rows.table.unique() if t != "naval_propulsion"]
-        further = [t for t in every if t not in stated and not t.startswith("rare_")]
+        further = [t for t in rows.table.unique() if group(t) == "further"]
         leaderboard(rows, metric, stated, f"{task}, the sets of the aims")
         if further:
             leaderboard(rows, metric, further, f"{task}, further sets")
@@ -112,12 +130,12 @@ def _gaps(results):
         gaps = pivot(results, metric, tables=BINARY)
         for epsilon, aim in aims.items():
             found = _at(gaps, epsilon)
-            if len(found) == len(BINARY):
+            if found[MINE].count() == len(BINARY):
                 _line(f"binary, mean gap in {metric} at {epsilon:g}", found[MINE].mean(), aim)
     gaps = pivot(results, "r2", tables=REGRESSION)
     for epsilon, aim in R2_MEAN.items():
         found = _at(gaps, epsilon)
-        if len(found) == len(REGRESSION):
+        if found[MINE].count() == len(REGRESSION):
             _line(f"regression, mean gap in R2 at {epsilon:g}", found[MINE].mean(), aim)
             median = R2_MEDIAN[epsilon]
             _line(f"regression, median gap in R2 at {epsilon:g}", found[MINE].median(), median)
@@ -139,6 +157,8 @@ def _rare(results):
     rows = results[results.table.str.startswith("rare_") & (results.epsilon == 1.0)]
     for table in rows.table.unique():
         found = rows[(rows.table == table) & (rows.model == MINE)].set_index("metric")
+        if found.empty:
+            continue
         _line(f"{table}, gap in auc at 1", found.gap["auc"], 0.03)
         off = abs(found["mean"]["level"] - 1.0)
         _line(f"{table}, mean probability / rate, off 1, at 1", off, 0.2)
@@ -153,16 +173,17 @@ def _others(results):
     naval = pivot(results, "r2", "mean", ["naval_propulsion"])
     for epsilon in R2_MEAN:
         found = _at(naval, epsilon).drop(columns="non-private", errors="ignore")
-        if len(found):
-            line = found.iloc[0].dropna().drop("skdp, scale of y private", errors="ignore")
+        if found.empty:
+            continue
+        line = found.iloc[0].dropna().drop(SCALED, errors="ignore")
+        if MINE in line and len(line) > 1:
             text = f"naval_propulsion, R2 at {epsilon:g} (best other: {line.drop(MINE).idxmax()})"
             _line(text, line[MINE], round(line.drop(MINE).max(), 4), at_least=True)
-    private = "skdp, scale of y private"
     large = results[(results.task == "regression") & (results["rows"] * 0.75 >= SCALE_ROWS)]
     gaps = pivot(large, "r2")
-    if private in gaps:
-        extra = (gaps[private] - gaps[MINE]).dropna().unstack("epsilon")
-        for epsilon in R2_MEAN:
+    if SCALED in gaps:
+        extra = (gaps[SCALED] - gaps[MINE]).dropna().unstack("epsilon")
+        for epsilon in extra.columns.intersection(list(R2_MEAN)):
             worst = extra[epsilon].idxmax()
             text = f"private scale of y, further gap at {epsilon:g}: worst, {worst}"
             _line(text, extra[epsilon].max(), SCALE_LOSS)

@@ -44,9 +44,11 @@ def diffprivlib(job, split, epsilon):
     d = train.shape[1]
     if job["task"] == "regression":
         box = (np.full(d, -bound), np.full(d, bound))
-        return LinearRegression(epsilon=epsilon, bounds_X=box, bounds_y=(-3.0, 3.0)).fit(
-            train, np.clip(y, -3.0, 3.0)
-        ).predict(test)
+        return (
+            LinearRegression(epsilon=epsilon, bounds_X=box, bounds_y=(-3.0, 3.0))
+            .fit(train, np.clip(y, -3.0, 3.0))
+            .predict(test)
+        )
     model = LogisticRegression(epsilon=epsilon, data_norm=np.sqrt(d))
     found = model.fit(train, y).predict_proba(test)
     return found[:, 1] if job["task"] == "binary" else found

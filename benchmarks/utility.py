@@ -28,7 +28,7 @@ from _rivals import (
     working_rows,
 )
 from _tables import TASKS, load, names
-from _utility_report import report
+from _utility_report import group, report
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import (
@@ -326,7 +326,12 @@ def summary(table, fits):
         gap=("gap", "mean"),
         gap_error=("gap", lambda g: g.std(ddof=1) / np.sqrt(len(g)) if len(g) > 1 else np.nan),
     ).reset_index()
-    shape = {"table": table.name, "task": table.task, "rows": len(table.y)}
+    shape = {
+        "table": table.name,
+        "task": table.task,
+        "group": group(table.name),
+        "rows": len(table.y),
+    }
     return rows.assign(**shape, columns=table.encoded.shape[1])[
         [*shape, "columns", "model", "epsilon", "metric", "fits", "mean", "gap", "gap_error"]
     ]
@@ -350,7 +355,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", help="data sets; all by default")
     parser.add_argument("--task", choices=TASKS, nargs="+", default=list(TASKS))
-    parser.add_argument("--models", nargs="+", help="private models; all by default")
+    parser.add_argument("--models", nargs="*", help="models; all by default, none when empty")
     parser.add_argument("--epsilon", type=float, nargs="+", default=list(EPSILONS))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument(
@@ -390,7 +395,9 @@ def run(options):
         plan.append((table, {p: python for p, python in pythons.items() if python and suits[p]}))
     total = 0
     for table, peers in plan:
-        wanted = set(models(table.task)) & set(options.models or models(table.task))
+        wanted = set(models(table.task)) & set(
+            models(table.task) if options.models is None else options.models
+        )
         total += options.splits * len(wanted) * len(options.epsilon) + len(peers)
     progress = Progress(max(1, total))
     for table, peers in plan:

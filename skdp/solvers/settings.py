@@ -11,8 +11,8 @@ from skdp.plan import ProblemShape
 __all__ = ["SolverSettings", "choose_settings", "default_feature_norm"]
 
 # Second moments are worth their price from this signal-to-noise number s = mu n / sqrt(parameters)
-# on, and from this s' = mu n / d^1.5 on: their mean eigenvalue over the spectral norm of their noise
-# is about a quarter of s'. Regression gains from them well below that.
+# and this s' = mu n / d^1.5 on: a quarter of s' is their mean eigenvalue over the spectral norm of
+# their noise. Regression gains from them well below that.
 _GRAM_PAYS = {"logistic": (60.0, 1.5), "softmax": (60.0, 1.5), "squared": (40.0, 0.0)}
 # From these on, fewer steps are enough: pairs of (s, number of steps), the last that applies.
 _STEPS = {
