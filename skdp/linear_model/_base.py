@@ -3,6 +3,7 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import inf, isinf, sqrt
 from numbers import Integral, Real
 from typing import Any
@@ -72,13 +73,13 @@ class PrivateLinearModel(PrivateLearner):
 
     # ---- what a subclass decides ----
 
+    @abstractmethod
     def _loss(self, n_outputs: int) -> Loss:
         """Loss for a number of outputs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _l2_penalty(self) -> float:
         """Weight of half the squared coefficients (caller's units) beside the summed loss."""
-        raise NotImplementedError
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
