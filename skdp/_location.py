@@ -16,7 +16,6 @@ All decisions are post-processing of noisy counts: no threshold has a probabilit
 would have to be charged, failing costs accuracy only.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, nextafter, sqrt
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from skdp._lattice import BoundedSum, ExactTotal, iter_blocks
 from skdp._threads import Workers
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
@@ -400,11 +400,16 @@ def find_location(
             scaled = np.ldexp(value, magnitudes.exponent)
         return np.where(unscaled, default, np.clip(scaled, least, _LARGEST))
 
+    low = in_units(centre - known * distances.below, -1.0)
+    high = in_units(centre + known * distances.above, 1.0)
+    # At the ends of the range of floats both may have been cut to the same number.
+    apart = np.maximum(2.0**-40 * np.maximum(np.abs(low), np.abs(high)), _SMALLEST)
+    apart[high - low >= apart] = 0.0
     return Location(
         mean=in_units(centre + known * distances.offset, 0.0),
         spread=in_units(known * distances.spread, 1.0, _SMALLEST),
-        low=in_units(centre - known * distances.below, -1.0),
-        high=in_units(centre + known * distances.above, 1.0),
+        low=low - apart,
+        high=high + apart,
         found=magnitudes.found | magnitudes.zero,
         unscaled=unscaled,
     )
@@ -439,9 +444,8 @@ def warn_location(
         text = f"locations and scales of {what} are rough"
     else:
         return
-    warnings.warn(
+    warn(
         f"{text}: every count that was released has noise of standard deviation {sigma:.3g}, "
         f"against {n_rows} rows; {remedy}",
         UtilityWarning,
-        stacklevel=5,
     )

@@ -27,7 +27,7 @@ from skdp.accounting import PrivacyCost
 from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import PlannedRelease
 
-__all__ = ["plan_moments", "release_moments", "variance_doubt"]
+__all__ = ["at_a_bound", "plan_moments", "release_moments", "variance_doubt"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -84,7 +84,8 @@ def _block_sums(
     # Exact in any order of additions: partial sums are integers below 2**53.
     sums = values.sum(axis=0)
     if np.isnan(sums).any():
-        return _block_sums(X[~np.isnan(X).any(axis=1)], centre, scale, bits, second)
+        values = values[~np.isnan(values).any(axis=1)]
+        sums = values.sum(axis=0)
     share = sums.astype(np.int64) << bits
     if not second:
         return share
@@ -125,6 +126,37 @@ def _sum_shares(
 def variance_doubt(noise: NoiseCore, n_rows: int) -> float:
     """Standard deviation of the noise of a variance, for columns with mean 0, in units of u."""
     return noise.sigma("moments") / (2.0 * n_rows)
+
+
+def at_a_bound(
+    mean: FloatArray, low: FloatArray, high: FloatArray, *, noise: NoiseCore, n_rows: int
+) -> NDArray[np.bool_]:
+    """Columns whose released mean cannot be told from one of their bounds.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_columns,)
+        What `release_moments` returned.
+    low, high : ndarray of shape (n_columns,)
+        The bounds.
+    noise : NoiseCore
+        Has the release in its plan.
+    n_rows : int
+        Declared number of rows.
+
+    Returns
+    -------
+    missed : ndarray of shape (n_columns,), bool
+        A bound of zero does not count, as columns that are (almost) always zero are common; and
+        no column does where the noise does not tell a bound from a twentieth of the range.
+    """
+    reach = 3.0 * noise.sigma("moments") / n_rows  # of a mean, in units of u
+    if reach > 0.1:
+        return np.zeros(len(mean), dtype=bool)
+    half = high / 2.0 - low / 2.0
+    near_high = (high - mean <= reach * half) & (high != 0.0)
+    near_low = (mean - low <= reach * half) & (low != 0.0)
+    return near_high | near_low
 
 
 def release_moments(

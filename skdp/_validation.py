@@ -4,7 +4,7 @@ Two things are done beyond scikit-learn: what the guarantee rests on is checked 
 ``skip_parameter_validation`` and ``assume_finite``, and no message carries a value of the data.
 """
 
-import warnings
+import re
 from collections.abc import Callable
 from math import inf, isnan
 from numbers import Integral, Real
@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import PrivacyLeakWarning, PrivacyWarning
 
@@ -37,6 +38,7 @@ __all__ = [
     "declared_classes",
     "encode_labels",
     "invalid_value_for",
+    "missing_values",
     "without_data",
 ]
 
@@ -55,6 +57,24 @@ PRIVACY_CONSTRAINTS: dict[str, list[Any]] = {
 def invalid_value_for(constraint: object) -> object:
     """A value that does not satisfy a parameter constraint (for tests)."""
     return generate_valid_param(make_constraint(constraint))
+
+
+_MISSING = {
+    "X": "Impute or remove such records first, in a way that does not look at the other records, "
+    "such as SimpleImputer(strategy='constant', keep_empty_features=True)",
+    "y": "Remove such records first",
+}
+
+
+def missing_values(name: str) -> str:
+    """Message about values that are missing or not finite.
+
+    Parameters
+    ----------
+    name : {"X", "y"}
+        Where they are.
+    """
+    return f"Input {name} contains NaN, infinity or values too large. {_MISSING[name]}"
 
 
 # Beginnings of the messages of scikit-learn and numpy that hold shapes, types, counts and column
@@ -89,6 +109,8 @@ def _without_values(kind: type[Exception], message: str) -> str:
             "the data hold values that are not numbers; encode text columns first "
             "(with categories that are public)"
         )
+    if found := re.match(r"Input (X |y |)contains (NaN|infinity)", message):
+        return missing_values(found[1].strip() or "X")
     if message.startswith("Expected 2D array, got"):
         return (
             message.partition(" instead")[0] + " instead. Reshape your data using "
@@ -179,11 +201,10 @@ def check_budget(epsilon: float | PrivacyCost, delta: float, neighboring: str) -
 def warn_large_delta(budget: PrivacyCost, n_rows: int) -> None:
     """Warn when the stated delta allows to publish a record outright."""
     if budget.is_finite and budget.reference_delta * n_rows >= 1:
-        warnings.warn(
+        warn(
             f"delta={budget.reference_delta:g} is not below 1 / n_rows: a mechanism that publishes "
             "a random record would satisfy it; choose a smaller delta",
             PrivacyWarning,
-            stacklevel=4,
         )
 
 
@@ -202,7 +223,7 @@ def _check_finite(array: Any, name: str) -> None:
         return
     values = getattr(array, "data", array) if hasattr(array, "indptr") else array
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"Input {name} contains NaN or infinity")
+        raise ValueError(missing_values(name))
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
@@ -239,12 +260,16 @@ def check_features_and_target(
     return X, y
 
 
+# By the dtypes, which are public.
+_KINDS = {**dict.fromkeys("biuf", "numbers"), **dict.fromkeys("US", "strings")}
+
+
 def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]]:
     """Sorted class labels, and what had to be assumed to know them.
 
     Parameters
     ----------
-    classes : array-like or None
+    classes : array-like, set or None
         Public labels. None: read from y, with a `PrivacyLeakWarning`.
     y : ndarray of shape (n_rows,)
         Labels.
@@ -262,14 +287,13 @@ def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]
                 "y holds one class only, and `classes` is not given: a classifier needs at least "
                 "2 classes. Declare them: classes=[...]"
             )
-        warnings.warn(
+        warn(
             "the class labels were read from y, which the privacy cost does not cover; declare "
             "them as public: classes=[...]",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
         return found, ("the set of class labels in y is public",)
-    declared = np.asarray(classes)
+    declared = np.asarray(list(classes) if isinstance(classes, set | frozenset) else classes)
     labels = np.unique(declared)
     if declared.ndim != 1 or len(labels) < 2:
         raise ValueError("classes must list at least 2 different labels")
@@ -296,7 +320,9 @@ def encode_labels(y: NDArray, classes: NDArray) -> NDArray[np.unsignedinteger]:
         codes = np.array(found, dtype=np.intp)
         known = codes >= 0
     if not known.all():
+        of_y, of_classes = (_KINDS.get(a.dtype.kind, "objects") for a in (labels, classes))
+        hint = f" (y holds {of_y}, `classes` {of_classes})" if of_y != of_classes else ""
         raise ValueError(
-            "y holds labels that are not among `classes`; declare every label that can occur"
+            f"y holds labels that are not among `classes`{hint}; declare every label that can occur"
         )
     return codes.astype(np.min_scalar_type(len(classes)))

@@ -33,8 +33,9 @@ class PrivacyCost:
         deviation)^2 over the releases. 0 when nothing was released, ``inf`` when something was
         released without noise.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        Which data sets count as neighbours: a unit against a blank one (the number of rows is
-        public), or one unit's contents against any other contents.
+        Which data sets count as neighbours: a unit against a blank one (zero-out in the
+        literature; the number of rows is public), or one unit's contents against any
+        other contents.
     unit : str, default="record"
         What is protected: one "record", or all records of one "person".
     reference_delta : float, default=1e-5
@@ -226,6 +227,16 @@ class PrivacyCost:
             min(part.reference_delta for part in parts),
             tuple(text for part in parts for text in part.assumptions),
         )
+
+    def __add__(self, other: object) -> Self:
+        """`compose` of two costs. A cost plus the number 0 is itself, for the sake of `sum`."""
+        if isinstance(other, PrivacyCost):
+            return self.compose([self, other])
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    __radd__ = __add__
 
     @property
     def is_finite(self) -> bool:

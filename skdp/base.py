@@ -19,7 +19,7 @@ from skdp.plan import Plan
 
 __all__ = ["PrivateEstimator", "PrivateLearner"]
 
-SEEDED = "random_state is an int: whoever knows the seed can remove the noise (not private)"
+SEEDED = "random_state is set: whoever knows the seed can remove the noise (not private)"
 
 
 class PrivateEstimator(BaseEstimator, metaclass=ABCMeta):
@@ -84,16 +84,29 @@ class PrivateLearner(PrivateEstimator):
     """
 
     def _start(self, plan: Plan) -> NoiseCore:
-        """Noise core for the plan; warns when delta is senseless for the number of rows."""
+        """Noise core for the plan; warns when delta is senseless for the number of rows.
+
+        The fit is charged with its first release, even if it ends in an error later.
+        """
         warn_large_delta(plan.budget, plan.shape.n_rows)
         return NoiseCore(
-            plan.releases, seed=check_seed(self.random_state), owner=type(self).__name__
+            plan.releases,
+            seed=check_seed(self.random_state),
+            owner=type(self).__name__,
+            on_first_release=lambda: self._charge(plan),
         )
+
+    def _charge(self, plan: Plan) -> None:
+        """State what the fit costs, and forget what an earlier one learned."""
+        kept = ("n_features_in_", "feature_names_in_")
+        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
+            delattr(self, name)
+        self.plan_ = plan
+        self.privacy_cost_ = self.planned_cost()
 
     def _finish(self, plan: Plan, noise: NoiseCore, assumptions: tuple[str, ...] = ()) -> None:
         """Record what was spent; it must equal the plan."""
         self.releases_ = noise.finish()
-        self.plan_ = plan
         self.privacy_cost_ = self.planned_cost().with_assumptions(*assumptions)
 
     def _finish_non_private(self, plan: Plan, assumptions: tuple[str, ...] = ()) -> None:
@@ -101,6 +114,6 @@ class PrivateLearner(PrivateEstimator):
         self.releases_ = ()
         self.plan_ = plan
         self.privacy_cost_ = PrivacyCost.infinite(
-            f"{type(self).__name__} was fitted with epsilon=inf, without privacy",
+            f"{type(self).__name__} has an infinite epsilon: no privacy",
             neighboring=self.neighboring,
         ).with_assumptions(*assumptions)

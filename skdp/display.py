@@ -1,5 +1,8 @@
 """Pictures in the style of scikit-learn's displays."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp.accounting import PrivacyCost
 from skdp.model_selection import PrivacyUtilityCurve, privacy_utility_curve
+from skdp.model_selection._curve import name_of_score
 
 __all__ = ["PrivacyUtilityDisplay"]
 
@@ -33,7 +37,8 @@ class PrivacyUtilityDisplay:
     score_name : str, default=None
         Name of the score, for the y-axis. None: ``"Score"``.
     estimator_name : str, default=None
-        Name of the estimator, for the legend. None: ``"Private"``.
+        Name of the estimator, for the legend. None: ``"private"``, and ``"non-private"`` for the
+        baseline.
 
     Attributes
     ----------
@@ -101,7 +106,7 @@ class PrivacyUtilityDisplay:
         fill_between_kw: dict[str, Any] | None = None,
         errorbar_kw: dict[str, Any] | None = None,
         baseline_kw: dict[str, Any] | None = None,
-    ) -> "PrivacyUtilityDisplay":
+    ) -> PrivacyUtilityDisplay:
         """Draw the curve.
 
         Parameters
@@ -113,7 +118,7 @@ class PrivacyUtilityDisplay:
         score_name : str, default=None
             Name of the score on the y-axis.
         name : str, default=None
-            Name of the estimator in the legend.
+            Name of the estimator in the legend, of use where there are several.
         std_display_style : {"fill_between", "errorbar"} or None, default="fill_between"
             How one standard deviation, over splits and noise draws together, is drawn.
         line_kw, fill_between_kw, errorbar_kw, baseline_kw : dict, default=None
@@ -144,7 +149,8 @@ class PrivacyUtilityDisplay:
         x = self.epsilons[order]
         runs = sign * self.test_scores[order].reshape(len(x), -1)
         mean, spread = runs.mean(axis=1), runs.std(axis=1)
-        label = name or self.estimator_name or "Private"
+        name = name or self.estimator_name
+        label = name or "private"
 
         self.line_ = self.fill_between_ = self.errorbar_ = self.baseline_ = None
         if std_display_style == "errorbar":
@@ -158,10 +164,12 @@ class PrivacyUtilityDisplay:
             self.fill_between_ = ax.fill_between(x, mean - spread, mean + spread, **settings)
         if self.baseline_scores is not None:
             level = float(np.mean(sign * self.baseline_scores))
-            settings = {"linestyle": "--", "color": color, "label": f"{label}, non-private"}
+            text = f"{name}, non-private" if name else "non-private"
+            settings = {"linestyle": "--", "color": "0.5", "label": text}
             self.baseline_ = ax.axhline(level, **{**settings, **(baseline_kw or {})})
 
         ax.set_xscale("log")
+        _plain_ticks(ax)
         ax.set_xlabel(self.param_name)
         ax.set_ylabel(score_name or self.score_name or "Score")
         ax.legend()
@@ -194,7 +202,7 @@ class PrivacyUtilityDisplay:
         fill_between_kw: dict[str, Any] | None = None,
         errorbar_kw: dict[str, Any] | None = None,
         baseline_kw: dict[str, Any] | None = None,
-    ) -> "PrivacyUtilityDisplay":
+    ) -> PrivacyUtilityDisplay:
         """Compute the curve of an estimator and draw it.
 
         Parameters
@@ -249,7 +257,7 @@ errorbar_kw, baseline_kw
             ax=ax,
             negate_score=negate_score,
             score_name=score_name,
-            name=type(estimator).__name__ if name is None else name,
+            name=name,
             std_display_style=std_display_style,
             line_kw=line_kw,
             fill_between_kw=fill_between_kw,
@@ -271,7 +279,7 @@ errorbar_kw, baseline_kw
         fill_between_kw: dict[str, Any] | None = None,
         errorbar_kw: dict[str, Any] | None = None,
         baseline_kw: dict[str, Any] | None = None,
-    ) -> "PrivacyUtilityDisplay":
+    ) -> PrivacyUtilityDisplay:
         """Draw a curve that was computed before.
 
         Parameters
@@ -295,7 +303,9 @@ errorbar_kw, baseline_kw
             test_scores=curve.test_scores,
             baseline_scores=curve.baseline_scores,
             param_name=f"epsilon (delta={curve.delta:g})",
-            score_name=_score_label(score_name, curve.scoring, negate_score),
+            score_name=_score_label(
+                score_name, curve.score_name or name_of_score(curve.scoring), negate_score
+            ),
             estimator_name=name,
         )
         return display.plot(
@@ -324,7 +334,7 @@ errorbar_kw, baseline_kw
         fill_between_kw: dict[str, Any] | None = None,
         errorbar_kw: dict[str, Any] | None = None,
         baseline_kw: dict[str, Any] | None = None,
-    ) -> "PrivacyUtilityDisplay":
+    ) -> PrivacyUtilityDisplay:
         """Draw the results of a search that varied an epsilon.
 
         Parameters
@@ -382,15 +392,16 @@ errorbar_kw, baseline_kw
         curve = [(level, row) for level, row in zip(levels, best, strict=True) if level < np.inf]
         if not curve:
             raise ValueError(f"{param_name} took no finite value in the search")
+        measured = metric
+        if metric == "score":
+            measured = name_of_score(search.scoring, search.estimator)
         display = cls(
             epsilons=np.array([level for level, _ in curve]),
             test_scores=np.array([row for _, row in curve])[:, :, np.newaxis],
             baseline_scores=best[-1] if levels[-1] == np.inf else None,
             param_name=param_name,
-            score_name=_score_label(
-                score_name, search.scoring if metric == "score" else metric, negate_score
-            ),
-            estimator_name=type(search.estimator).__name__ if name is None else name,
+            score_name=_score_label(score_name, measured, negate_score),
+            estimator_name=name,
         )
         return display.plot(
             ax=ax,
@@ -429,13 +440,20 @@ def _as_number(epsilon: Any) -> float:
     return epsilon.epsilon() if isinstance(epsilon, PrivacyCost) else float(epsilon)
 
 
-def _score_label(score_name: str | None, scoring: Any, negate: bool) -> str | None:
+def _plain_ticks(ax: Any) -> None:
+    """Write 0.1, 1, 10 and not powers of ten; between them only on an axis shorter than that."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_formatter(plain)
+    ax.xaxis.set_minor_formatter(plain if high < 10.0 * low else NullFormatter())
+
+
+def _score_label(score_name: str | None, name: str, negate: bool) -> str:
     """Label of the y-axis, put together as scikit-learn's displays do it."""
     if score_name is not None:
         return score_name
-    if scoring is None:
-        return "Negative score" if negate else None
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     if negate:
         name = name.removeprefix("neg_") if name.startswith("neg_") else f"negative {name}"
     words = re.sub("^neg_", "negative ", name).replace("_", " ")

@@ -1,8 +1,12 @@
 """The Gaussian mechanism as a scikit-learn transformer and as an expert's tool."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from fractions import Fraction
-from math import isinf, sqrt
+from math import inf, isinf, sqrt
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -37,16 +41,33 @@ _BLOCK_ENTRIES = 1 << 17
 _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
+# Held while a release is counted: threads that share a mechanism share its budget.
+_COUNTING = Lock()
+
+
 class _ReleaseCounter:
     """The releases made by one fitted mechanism."""
 
     def __init__(self) -> None:
         self.releases: list[Release] = []
+        self.seeded = False
 
     @property
     def made(self) -> int:
         """How many there are."""
         return len(self.releases)
+
+    def charge(self, release: Release, *, seeded: bool, most: float) -> int:
+        """Add a release and return its number; refuse more than `most`."""
+        with _COUNTING:
+            if self.made >= most:
+                raise PrivacyBudgetError(
+                    f"all of the n_releases={most:g} planned releases were made; fit a mechanism "
+                    "with more, or with a new budget"
+                )
+            self.releases.append(release)
+            self.seeded |= seeded
+            return self.made
 
 
 class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
@@ -65,7 +86,8 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
     sensitivity : float, default=None
         L2 sensitivity of the values given to `release`, in their units, for the relation in
-        `neighboring`. None: that of a row clipped to `clip_norm`.
+        `neighboring`. None: it is given to `release`. `transform` needs none: there it is that
+        of a row clipped to `clip_norm`.
     clip_norm : float, default=None
         Norm that `transform` clips rows to, in the units of X. None: the norm for which a row
         has the given `sensitivity`; when that is None too, ``sqrt(n_features)``, which suits
@@ -76,8 +98,8 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         ``"analytic"`` is exact [1]_. ``"classic"`` is ``sqrt(2 ln(1.25 / delta)) D / epsilon``,
         proved for epsilon < 1 only and refused elsewhere; it adds about 30% more noise.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others.
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others.
     random_state : int, RandomState instance or None, default=None
         None: noise from the operating system's entropy. An int makes noise reproducible, which
         is *not private* towards whoever knows it.
@@ -85,7 +107,8 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     Attributes
     ----------
     sigma_ : float
-        Noise standard deviation of one `release`, in the units of the value.
+        Noise standard deviation of one `release`, in the units of the value. Without
+        `sensitivity`: `row_sigma_`.
     row_sigma_ : float
         Noise standard deviation per entry of one `transform`. Equal to `sigma_` unless both
         `sensitivity` and `clip_norm` are given.
@@ -215,7 +238,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         epsilon = budget.epsilon() if isinstance(self.epsilon, PrivacyCost) else self.epsilon
         return 1.0 / (classic_sigma(float(epsilon), budget.reference_delta) * sqrt(self.n_releases))
 
-    def fit(self, X: ArrayLike, y: object = None) -> "GaussianMechanism":
+    def fit(self, X: ArrayLike, y: object = None) -> GaussianMechanism:
         """Calibrate the noise; of X only the number and the names of columns are used.
 
         Parameters
@@ -239,6 +262,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             planned = self.plan_.releases[0]
             self.sigma_ = planned.sigma
             self.row_sigma_ = planned.sigma if row == value else row / planned.mu * SIGMA_SLACK
+        self._sensitivity_given = self.sensitivity is not None
         self._counter = _ReleaseCounter()
         return self
 
@@ -250,7 +274,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         planned = self.plan_.budget
         if not planned.is_finite:
             return planned
-        if self.random_state is not None:
+        if self.random_state is not None or self._counter.seeded:
             planned = planned.with_assumptions(SEEDED)
         count = self.plan_.releases[0].count
         if self._counter.made <= count:
@@ -263,7 +287,9 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         check_is_fitted(self, "plan_")
         return tuple(self._counter.releases)
 
-    def release(self, value: ArrayLike, *, sensitivity: float | None = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, *, sensitivity: float | None = None
+    ) -> NDArray[np.float64] | np.float64:
         """Release a statistic that you have computed from the data.
 
         Parameters
@@ -272,17 +298,31 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             Finite numbers; values beyond the grid's range (about 2e9 times the sensitivity, over
             the square root of the number of entries) are clipped to it.
         sensitivity : float, default=None
-            L2 sensitivity of this value. None: the one of the constructor. It scales the noise.
+            L2 sensitivity of this value: the most that it can change with one record. It scales
+            the noise. None: the one of the constructor.
 
         Returns
         -------
-        noisy : ndarray of the shape of `value`
+        noisy : ndarray of the shape of `value`, or float for a single number
             On a grid of step ``2**-30 * sensitivity / sqrt(size)`` or less.
 
         Raises
         ------
         PrivacyBudgetError
             If `n_releases` releases were already made.
+        ValueError
+            If no sensitivity is given, or the value is not made of finite numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skdp import GaussianMechanism
+        >>> heights = np.array([[1.62], [1.80], [1.75]])
+        >>> mechanism = GaussianMechanism(epsilon=1.0, n_releases=2).fit(heights)
+        >>> mean = mechanism.release(heights.clip(0, 2.5).mean(), sensitivity=2.5 / 3)
+        >>> counts, _ = np.histogram(heights, bins=[0.0, 1.5, 1.7, 2.5])
+        >>> mechanism.release(counts, sensitivity=1.0).shape
+        (3,)
         """
         check_is_fitted(self, "plan_")
         array = np.asarray(value)
@@ -290,22 +330,24 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             raise ValueError("value must hold numbers of at most 64 bits")
         if not np.isfinite(array).all():
             raise ValueError("value must hold finite numbers")
+        if sensitivity is None and not self._sensitivity_given:
+            # The norm that rows are clipped to says nothing about a statistic of many of them.
+            raise ValueError(
+                "release needs the sensitivity of the value, the most that one record can change "
+                "it: release(value, sensitivity=...), or GaussianMechanism(sensitivity=...)"
+            )
         if sensitivity is not None and not (_SMALLEST < sensitivity < _LARGEST):
             raise ValueError(f"sensitivity must be between {_SMALLEST:g} and {_LARGEST:g}")
         if not self.plan_.releases:
-            return array.astype(np.float64)
+            return array.astype(np.float64)[()]
         planned = self.plan_.releases[0]
-        if self._counter.made >= planned.count:
-            raise PrivacyBudgetError(
-                f"all of the n_releases={planned.count} planned releases were made; fit a "
-                "mechanism with more, or with a new budget"
-            )
         size = planned.sensitivity
         if sensitivity is not None:
             size = sensitivity * (1.0 + 2.0**-_GRID_BITS)
         sigma = size / planned.mu * SIGMA_SLACK
         step = floor_power_of_two(size * 2.0**-_GRID_BITS / sqrt(max(array.size, 1)))
-        return self._noisy("value", _on_grid(array, step), step, sigma, size)
+        # A single number comes back as one, not as an array without dimensions.
+        return self._noisy("value", _on_grid(array, step), step, sigma, size, planned.count)[()]
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Release every row of X: clipped to `clip_norm_`, plus fresh noise.
@@ -324,7 +366,7 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         if not self.plan_.releases:
             return np.array(features)
         n_features = features.shape[1]
-        sensitivity = self.clip_norm_ * relation_factor(self.neighboring)
+        sensitivity = self.clip_norm_ * relation_factor(self.plan_.budget.neighboring)
         # Rows are rounded toward zero within the norm: no rounding to pay for.
         step = floor_power_of_two(self.clip_norm_ * 2.0**-_ROW_BITS)
         limit = np.floor((self.clip_norm_ / step) ** 2 * (1.0 - 2.0**-50))
@@ -333,20 +375,27 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         integers = np.empty(features.shape)
         for rows in iter_blocks(len(features), max(1, _BLOCK_ENTRIES // n_features)):
             integers[rows], _, _ = round_rows(features[rows], scale=scale, bits=bits, limit=limit)
-        return self._noisy("rows", integers, step, self.row_sigma_, sensitivity)
+        return self._noisy("rows", integers, step, self.row_sigma_, sensitivity, inf)
 
     def _noisy(
-        self, name: str, integers: NDArray[Any], step: float, sigma: float, sensitivity: float
+        self,
+        name: str,
+        integers: NDArray[Any],
+        step: float,
+        sigma: float,
+        sensitivity: float,
+        most: float,
     ) -> NDArray[np.float64]:
+        """Charge a release, then make it."""
         if sigma / step > 2.0**MAX_SIGMA_BITS:
             raise ValueError("the budget is too small for a value with so many entries")
         total = ExactTotal(integers.shape)
         total.add(integers)
-        bounded = BoundedSum(name, total, step, sensitivity)
+        seed = check_seed(self.random_state)
         made = Release(name, sensitivity, sigma, self.plan_.releases[0].mu)
-        self._counter.releases.append(made)
-        context = (type(self).__name__, self._counter.made)
-        return add_noise(bounded, sigma, check_seed(self.random_state), context)
+        number = self._counter.charge(made, seeded=seed is not None, most=most)
+        context = (type(self).__name__, number)
+        return add_noise(BoundedSum(name, total, step, sensitivity), sigma, seed, context)
 
     def make_non_private(self) -> Any:
         """``"passthrough"``: without privacy there is nothing to do."""

@@ -5,7 +5,7 @@ goes in, the same sum plus an exactly rounded Gaussian on the same grid comes ou
 is counted against the plan.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 
 import numpy as np
@@ -80,9 +80,19 @@ class NoiseCore:
         See `add_noise`.
     owner : str
         Name of the estimator, part of the key of seeded noise.
+    on_first_release : callable, default=None
+        Called when something is about to leave the private side for the first time.
     """
 
-    def __init__(self, planned: Iterable[PlannedRelease], *, seed: int | None, owner: str) -> None:
+    def __init__(
+        self,
+        planned: Iterable[PlannedRelease],
+        *,
+        seed: int | None,
+        owner: str,
+        on_first_release: Callable[[], None] | None = None,
+    ) -> None:
+        self._on_first_release = on_first_release
         self._planned = {p.name: p for p in planned}
         self._left = {p.name: p.count for p in self._planned.values()}
         self._seed = seed
@@ -106,6 +116,8 @@ class NoiseCore:
             raise PrivacyBudgetError(f"the plan has no release {bounded.name!r} left")
         if bounded.sensitivity > planned.sensitivity:
             raise PrivacyBudgetError(f"{bounded.name!r} is more sensitive than planned")
+        if not self._made and self._on_first_release is not None:
+            self._on_first_release()
         self._left[bounded.name] -= 1
         made = Release(planned.name, planned.sensitivity, planned.sigma, planned.mu)
         self._made.append(made)

@@ -146,6 +146,30 @@ class Plan:
                     f"mu={release.mu:g}, and noise is available down to mu={_LEAST_MU:.3g}"
                 )
 
+    def __repr__(self) -> str:
+        """State the shape, the budget and how many releases there are; `str` lists them."""
+        shape = self.shape
+        count = sum(release.count for release in self.releases)
+        return (
+            f"Plan(n_rows={shape.n_rows}, n_features={shape.n_features}, "
+            f"n_outputs={shape.n_outputs}, mu={self.budget.mu:.6g}, {count} releases)"
+        )
+
+    def __str__(self) -> str:
+        """Write a table of the releases."""
+        lines = [repr(self)]
+        if self.releases:
+            lines.append(f"{'release':<16}{'count':>6}{'sensitivity':>13}{'sigma':>11}{'mu':>11}")
+        for release in self.releases:
+            lines.append(
+                f"{release.name:<16}{release.count:>6}{release.sensitivity:>13.4g}"
+                f"{release.sigma:>11.4g}{release.mu:>11.4g}"
+            )
+        if self.settings:
+            found = (f"{name}={value!r}" for name, value in self.settings.items())
+            lines.append(f"settings: {', '.join(found)}")
+        return "\n".join(lines)
+
     def __reduce__(self) -> tuple[Any, ...]:  # a mappingproxy cannot be pickled
         return type(self), (self.shape, self.budget, self.releases, dict(self.settings))
 

@@ -329,6 +329,18 @@ def test_one_cost_composes_to_itself_and_zero_is_neutral(mu):
     cost = PrivacyCost(mu)
     assert PrivacyCost.compose([cost]) == cost
     assert PrivacyCost.compose([cost, PrivacyCost.zero()]) == cost
+    assert sum([cost]) == cost + 0 == 0 + cost == cost
+
+
+def test_plus_and_sum_compose():
+    costs = [PrivacyCost(0.3, reference_delta=1e-6), PrivacyCost(0.4, assumptions=("so",))]
+    assert costs[0] + costs[1] == sum(costs) == PrivacyCost.compose(costs)
+    assert (costs[0] + costs[1]).mu == pytest.approx(0.5, rel=1e-12)
+    with pytest.raises(ValueError, match="to_replace"):
+        costs[0] + PrivacyCost(0.1, "replace")
+    for other in (1, 0.3, "0", None):
+        with pytest.raises(TypeError):
+            costs[0] + other
 
 
 @given(any_mu, any_mu, any_mu)

@@ -18,7 +18,14 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 
 import skdp.noise
-from skdp import DPLinearRegression, DPLogisticRegression, GaussianMechanism, PrivacyCost
+from skdp import (
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPRidge,
+    DPStandardScaler,
+    GaussianMechanism,
+    PrivacyCost,
+)
 from skdp.exceptions import PrivacyBudgetError, PrivacyLeakWarning, PrivacyWarning
 
 pytestmark = [
@@ -171,7 +178,8 @@ BAD_ROWS = {
     "polars texts": lambda: pl.DataFrame({"a": [WORD] * N, "b": [1.0] * N}),
     "polars nulls": lambda: pl.DataFrame({"a": [None, NUMBER] * (N // 2), "b": [1.0] * N}),
     "polars categories": lambda: pl.DataFrame({"a": pl.Series([WORD] * N, dtype=pl.Categorical)}),
-    "polars lists": lambda: pl.DataFrame({"a": [[NUMBER]] * N}),
+    # Of different lengths: numpy could make a column of equal ones a valid array.
+    "polars lists": lambda: pl.DataFrame({"a": [[NUMBER], [NUMBER, NUMBER]] * (N // 2)}),
     "NaN": lambda: np.where(np.arange(N * D).reshape(N, D) == 4, nan, NUMBER),
     "inf": lambda: np.where(np.arange(N * D).reshape(N, D) == 4, -inf, NUMBER),
     "NaN in float32": lambda: np.full((N, D), nan, dtype=np.float32),
@@ -357,7 +365,7 @@ BAD_OTHERS = {
     "alpha": [-1.0, nan, inf, "1"],
     "fit_intercept": ["yes", 2, None],
     "solver": ["lbfgs", None],
-    "classes": [3, "ab", [0], [0, 0], [[0, 1], [2, 3]]],
+    "classes": [3, "ab", [0], {0}, [0, 0], [[0, 1], [2, 3]]],
     "class_weight": [
         "even",
         3.0,
@@ -516,7 +524,7 @@ def test_budgets_too_small_for_any_grid_are_refused_before_anything_is_spent(ent
 def test_a_value_with_too_many_entries_for_the_budget_is_refused_and_not_counted():
     mechanism = GaussianMechanism(epsilon=PrivacyCost(1e-9)).fit(np.zeros((4, 2)))
     with pytest.raises(ValueError, match="too small for a value with so many entries"):
-        mechanism.release(np.zeros(1000))
+        mechanism.release(np.zeros(1000), sensitivity=1.0)
     assert not mechanism.releases_
     mechanism.set_params(epsilon=PrivacyCost(2e-12)).fit(np.zeros((4, 2)))
     with pytest.raises(ValueError, match="too small"):
@@ -664,3 +672,47 @@ def test_regression_without_public_bounds_on_few_rows_says_so():
     X = np.random.default_rng(0).normal(size=(N, D))
     with pytest.warns(UserWarning, match="y_bounds"):
         DPLinearRegression(epsilon=0.1).fit(X, X[:, 0])
+
+
+def test_missing_values_are_refused_in_one_text_everywhere():
+    X = np.random.default_rng(0).normal(size=(N, D))
+    y = (X[:, 0] > 0).astype(int)
+    holes = np.where(np.arange(N * D).reshape(N, D) == 4, nan, X)
+    scaler = DPStandardScaler(bounds=(-3, 3)).fit(X)
+    model = DPLogisticRegression(classes=[0, 1]).fit(X, y)
+    calls = [
+        lambda: clone(scaler).fit(holes),
+        lambda: scaler.transform(holes),
+        lambda: scaler.inverse_transform(holes),
+        lambda: GaussianMechanism().fit(holes),
+        lambda: clone(model).fit(holes, y),
+        lambda: model.predict(holes),
+        lambda: model.predict_proba(np.where(np.isnan(holes), inf, holes)),
+    ]
+    texts = {clear_error(outcome(call)) for call in calls}
+    (text,) = texts
+    assert "SimpleImputer(strategy='constant', keep_empty_features=True)" in text
+    text = clear_error(outcome(DPRidge(y_bounds=(0, 1)).fit, X, holes[:, 4 % D]))
+    assert text.startswith("Input y contains NaN") and "Remove such records" in text
+
+
+def test_classes_may_be_a_set():
+    X = np.random.default_rng(0).normal(size=(N, D))
+    y = np.where(X[:, 0] > 0, "ill", "well")
+    for classes in ({"ill", "well"}, frozenset({"ill", "well"})):
+        fitted = clone(DPLogisticRegression(classes=classes)).fit(X, y)
+        assert fitted.classes_.tolist() == ["ill", "well"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "hint"),
+    [
+        ([0, 1], np.array(["0", "1"] * (N // 2)), "(y holds strings, `classes` numbers)"),
+        (["0", "1"], np.array([0, 1] * (N // 2)), "(y holds numbers, `classes` strings)"),
+        ([0, 1], np.array(["0", "1"] * (N // 2), object), "(y holds objects, `classes` numbers)"),
+    ],
+)
+def test_labels_of_another_kind_than_the_classes_are_said_to_be(classes, labels, hint):
+    X = np.zeros((len(labels), D))
+    error = outcome(DPLogisticRegression(classes=classes).fit, X, labels)
+    assert hint in clear_error(error)

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,6 +29,8 @@ from skdp import (
     privacy_cost,
 )
 from skdp.budget import default_shares
+from skdp.cost import row_wise
+from skdp.exceptions import PrivacyWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyWarning"),
@@ -423,3 +425,130 @@ def test_metadata_are_passed_on_or_routed():
         assert step[-1].estimator_.weighted_
         with pytest.raises(TypeError, match="sample_weight"):
             PrivacyBudget(PrivateCentre()).fit(X, sample_weight=weights)
+
+
+# ---- what is not used, and what cannot be passed on ----
+
+NOT_USED = "estimator in a PrivacyBudget are not used"
+
+
+@pytest.mark.parametrize(
+    ("steps", "names"),
+    [
+        (pipeline(epsilon=3.0), "model__epsilon of"),
+        (pipeline(epsilon=math.inf, delta=1e-6), "model__epsilon, model__delta of"),
+        (pipeline(epsilon=PrivacyCost(1.0)), "model__epsilon of"),
+        (clf(epsilon=2.0), "epsilon of"),
+    ],
+)
+def test_budgets_of_steps_are_warned_about(steps, names):
+    with pytest.warns(PrivacyWarning, match=f"^{names} the {NOT_USED}") as caught:
+        PrivacyBudget(steps).fit(*data())
+    assert __file__ in [w.filename for w in caught]
+
+
+@pytest.mark.filterwarnings("error::skdp.exceptions.PrivacyWarning")
+def test_budgets_of_steps_at_their_defaults_or_of_equal_delta_are_silent():
+    PrivacyBudget(pipeline(epsilon=1.0), epsilon=3.0).fit(*data())
+    PrivacyBudget(pipeline(delta=1e-6), delta=1e-6).fit(*data())
+
+
+def test_a_search_over_a_budget_that_is_not_used_says_so():
+    search = GridSearchCV(
+        PrivacyBudget(pipeline()), {"estimator__model__epsilon": [0.1, 1.0]}, cv=2
+    )
+    with pytest.warns(PrivacyWarning, match=f"model__epsilon of the {NOT_USED}"):
+        search.fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"), [(clf(), "sample_weight"), (pipeline(), "model__sample_weight")]
+)
+def test_sample_weights_are_refused_by_the_name_of_the_estimator(estimator, name):
+    X, y = data()
+    with pytest.raises(TypeError, match="^DPLogisticRegression.fit takes no 'sample_weight'"):
+        PrivacyBudget(estimator).fit(X, y, **{name: np.ones(len(y))})
+    with pytest.raises(TypeError, match="^DPRidge.fit takes no 'sample_weight'"):
+        PrivacyBudget(DPRidge(y_bounds=(0, 1))).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+# ---- errors and what they quote ----
+
+SECRET = "HIV+ John Doe"
+ENCODER = OneHotEncoder(categories=[["a", "b"]])
+
+
+def letters(secret=True):
+    X = np.array([["a"], ["b"]] * 100, dtype=object)
+    X[0, 0] = SECRET if secret else "a"
+    return X, np.arange(200) % 2
+
+
+def whole(error):
+    """All that an error shows, with what led to it."""
+    seen = []
+    while error is not None:
+        seen.append(f"{type(error).__name__}: {error}")
+        error = error.__cause__ or error.__context__
+    return "\n".join(seen)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([ENCODER], "categories that are not among"),
+        ([Normalizer()], "not numbers"),
+        ([FunctionTransformer(np.square, validate=True)], "not numbers"),
+        ([FunctionTransformer(np.square)], "cannot be read"),
+        ([ColumnTransformer([("words", ENCODER, [0])])], "categories that are not among"),
+        ([ColumnTransformer([("a", ENCODER, [0]), ("b", ENCODER, [0])], n_jobs=2)], None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_inside_a_budget_quote_no_values(steps, message):
+    X, y = letters()
+    model = make_pipeline(*steps, clf())
+    with pytest.raises((TypeError, ValueError)) as bare:
+        clone(model).fit(X, y)
+    if not isinstance(steps[0], FunctionTransformer):
+        assert SECRET in whole(bare.value)
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        PrivacyBudget(model).fit(X, y)
+    assert SECRET not in whole(caught.value)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "score"])
+def test_errors_of_later_calls_quote_no_values(method):
+    X, y = letters(secret=False)
+    model = PrivacyBudget(make_pipeline(ENCODER, clf())).fit(X, y)
+    arguments = letters() if method == "score" else letters()[:1]
+    with pytest.raises(ValueError, match="categories that are not among") as caught:
+        getattr(model, method)(*arguments)
+    assert SECRET not in whole(caught.value)
+    scaler = PrivacyBudget(make_pipeline(Normalizer(), PrivateCentre()))
+    with pytest.raises(ValueError, match="not numbers") as caught:
+        scaler.fit_transform(letters()[0])
+    assert SECRET not in whole(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "message"),
+    [
+        (clf(C=-1.0), ValueError, "'C' parameter of DPLogisticRegression"),
+        (make_pipeline(Normalizer(norm="l3"), clf()), ValueError, "'norm' parameter of Normalizer"),
+        (DPLogisticRegression(classes=[5, 6]), ValueError, "labels that are not among `classes`"),
+        (make_pipeline(row_wise(FrozenEstimator(PCA())), clf()), NotFittedError, "PCA instance is"),
+    ],
+    ids=["own", "parameter", "labels", "not fitted"],
+)
+def test_errors_that_quote_nothing_stay_what_they_are(model, kind, message):
+    with pytest.raises(kind, match=message):
+        PrivacyBudget(model).fit(*data())
+
+
+def test_unknown_arguments_are_named():
+    X, y = data()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        PrivacyBudget(make_pipeline(Normalizer(), clf())).fit(X, y, normalizer__weights=1)
+    with pytest.raises(ValueError, match="does not accept the weights parameter"):
+        PrivacyBudget(pipeline()).fit(X, y, weights=1)

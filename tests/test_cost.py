@@ -74,6 +74,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPRidge,
+    DPStandardScaler,
     GaussianMechanism,
     PrivacyCost,
     privacy_cost,
@@ -211,8 +212,9 @@ def name_of(value):
 @pytest.mark.parametrize(("transformer", "kind"), FREE, ids=name_of)
 def test_free_transformers_learn_nothing_and_map_row_by_row(transformer, kind):
     assert not learns(transformer, kind)
-    assert privacy_cost(transformer) == PrivacyCost.zero()
-    assert privacy_cost(clone(transformer).fit(rows(kind, 0))) == PrivacyCost.zero()
+    planned = privacy_cost(transformer)
+    assert planned.mu == 0.0
+    assert privacy_cost(clone(transformer).fit(rows(kind, 0))) == planned
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -227,6 +229,8 @@ def test_what_learns_is_not_free(transformer, kind):
 def test_imputers_that_may_drop_columns_are_not_free():
     # Whether a constant imputer drops empty columns depends on scikit-learn's version.
     assert not privacy_cost(SimpleImputer(strategy="constant", keep_empty_features=False)).is_finite
+    # The call that the guide and the error about missing values name.
+    assert privacy_cost(SimpleImputer(strategy="constant", keep_empty_features=True)).mu == 0.0
 
 
 def test_the_probe_sees_every_class_of_the_maintained_list():
@@ -616,7 +620,8 @@ def test_assumptions_are_stated():
 
     by_dtype = make_column_transformer((SCALER, make_column_selector(dtype_include=float)))
     assert assumes(by_dtype, "block 'privatecentre': the columns that a function picks")
-    by_name = make_column_transformer((SCALER, make_column_selector(pattern="x")))
+    scaler = DPStandardScaler()
+    by_name = make_column_transformer((scaler, make_column_selector(pattern="x")))
     assert privacy_cost(by_name).assumptions == ()
 
     encoder = OneHotEncoder(categories=[["a", "b"]])
@@ -652,7 +657,7 @@ def test_a_fitted_mechanism_counts_what_it_released():
 
 def test_targets():
     centred = TransformedTargetRegressor(reg(), func=lambda y: y - y.max(), inverse_func=abs)
-    assert "row_wise" in privacy_cost(centred).assumptions[0]
+    assert assumes(centred, "row_wise")
     assert not privacy_cost(
         TransformedTargetRegressor(reg(), transformer=StandardScaler())
     ).is_finite
@@ -862,6 +867,61 @@ def test_halving_refuses_what_cannot_be_planned():
     assert privacy_cost(exhaust).mu == PrivacyCost.compose([PrivacyCost(MU)] * fits).mu
 
 
+@pytest.mark.parametrize(
+    ("search", "changes", "named"),
+    [
+        (GridSearchCV(clf(), GRID4, cv=KFold(5)), {"cv": KFold(2)}, "cv"),
+        (GridSearchCV(clf(), GRID4, cv=KFold(5)), {"cv": 2}, "cv"),
+        (GridSearchCV(clf(), GRID4, cv=KFold(3), refit=False), {"cv": KFold(2)}, "cv"),
+        (GridSearchCV(clf(), GRID4, cv=KFold(3)), {"estimator__epsilon": 0.01}, "estimator"),
+        (GridSearchCV(clf(), GRID4, cv=KFold(3)), {"estimator__epsilon": 9.0}, "estimator"),
+        (GridSearchCV(clf(random_state=0), GRID4), {"estimator__random_state": None}, "estimator"),
+        (GridSearchCV(clf(), {"delta": [1e-5]}, cv=3), {"estimator": reg()}, "estimator"),
+        (
+            GridSearchCV(make_pipeline(SCALER, clf()), {"dplogisticregression__C": [1.0]}, cv=2),
+            {"estimator__privatecentre": Normalizer()},
+            "estimator",
+        ),
+        (
+            HalvingGridSearchCV(clf(), {"C": [1, 2, 3]}, cv=KFold(3), min_resources=20),
+            {"cv": KFold(2)},
+            "cv",
+        ),
+    ],
+    ids=name_of,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_parameters_changed_after_a_search_do_not_make_it_cheaper(search, changes, named):
+    X, y = data()
+    fitted = clone(search).fit(X, y)
+    planned = privacy_cost(fitted)
+    assert planned.is_finite
+    cost = privacy_cost(fitted.set_params(**changes))
+    assert not cost.is_finite
+    assert any(
+        text.startswith(f"{named} of {type(search).__name__} was") for text in cost.assumptions
+    )
+    assert privacy_cost(clone(fitted)).is_finite
+
+
+def test_what_a_search_has_noted_is_not_changed_by_its_parameters():
+    X, y = data()
+    search = GridSearchCV(clf(), {"C": [1.0, 2.0]}, cv=KFold(3)).fit(X, y)
+    planned = privacy_cost(search)
+    assert privacy_cost(search.set_params(refit=False)) == planned
+    assert privacy_cost(search.set_params(param_grid={"C": [1.0]})) == planned
+    assert privacy_cost(search.set_params(estimator__C=3.0)) == planned
+    unrefitted = GridSearchCV(clf(), {"C": [1.0, 2.0]}, cv=KFold(3), refit=False).fit(X, y)
+    assert privacy_cost(unrefitted.set_params(refit=True)).mu < planned.mu
+    # Rows that the refitted estimator released later are paid for.
+    released = GridSearchCV(
+        make_pipeline(GaussianMechanism(), clf()), {"dplogisticregression__C": [1.0]}, cv=KFold(2)
+    ).fit(X, y)
+    before = privacy_cost(released)
+    released.predict(X)
+    assert math.inf > privacy_cost(released).mu > before.mu
+
+
 def test_third_party_searches_are_not_guessed():
     class MySearch(GridSearchCV):
         pass
@@ -873,3 +933,12 @@ def test_clusterers_and_others_are_without_privacy():
     assert not privacy_cost(KMeans()).is_finite
     assert rule_for(KMeans())(KMeans()).assumptions[0].startswith("KMeans learns")
     assert not privacy_cost(make_pipeline(SCALER, DPLinearRegression(math.inf))).is_finite
+
+
+def test_a_fitted_search_says_of_a_step_once_that_it_has_no_privacy():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    search = GridSearchCV(clf(), {"epsilon": [math.inf]}, cv=KFold(2)).fit(X, y)
+    for found in (clone(search), search):
+        texts = privacy_cost(found).assumptions
+        assert sum("DPLogisticRegression" in text for text in texts) == 1

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from private_centre import PrivateCentre
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdp import DPLogisticRegression, DPRidge, PrivacyBudget, PrivacyCost, privacy_utility_curve
+from skdp.exceptions import PrivacyWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyWarning"),
@@ -279,3 +281,39 @@ def test_a_failing_fit_is_an_error():
     X, y = data(60)
     with pytest.raises(ValueError, match=re.escape("not among `classes`")):
         privacy_utility_curve(DPLogisticRegression(classes=[0, 2]), X, y, epsilons=[1.0], cv=2)
+
+
+def test_what_all_fits_warn_about_is_said_once_and_here():
+    X, y = data()
+    estimator = PrivacyBudget(pipeline(epsilon=2.0))  # not used: every fit says so
+    with pytest.warns(PrivacyWarning, match="are not used") as caught:
+        privacy_utility_curve(estimator, X, y, epsilons=[1.0, 2.0], cv=2, n_repeats=2)
+    said = [(w.filename, str(w.message)) for w in caught if "are not used" in str(w.message)]
+    assert len(said) == 1 and said[0][0] == __file__
+
+
+@pytest.mark.filterwarnings("error::skdp.exceptions.PrivacyWarning")
+def test_budgets_of_the_steps_of_a_bare_pipeline_are_replaced_silently():
+    X, y = data()
+    curve = privacy_utility_curve(pipeline(epsilon=2.0, delta=1e-6), X, y, epsilons=[1.0], cv=2)
+    assert curve.costs[0].epsilon() == pytest.approx(1.0)
+    assert curve.delta == 1e-6
+
+
+def test_in_threads_warnings_pass_as_they_are():
+    X, y = data()
+    estimator = PrivacyBudget(pipeline(epsilon=2.0))
+    with pytest.warns(PrivacyWarning), parallel_config(backend="threading"):
+        privacy_utility_curve(estimator, X, y, epsilons=[1.0, 2.0], cv=2, n_jobs=2)
+
+
+def test_a_curve_has_a_short_repr_and_names_its_score():
+    X, y = data()
+    curve = privacy_utility_curve(clf(), X, y, epsilons=[1.0, 50.0], cv=2)
+    pattern = (
+        r"PrivacyUtilityCurve\(accuracy by epsilon \{1: [\d.]+, 50: [\d.]+\} at delta=1e-05, base"
+    )
+    assert re.match(pattern, repr(curve)) and len(repr(curve)) < 120
+    ridge = DPRidge(y_bounds=(-1, 1))
+    curve = privacy_utility_curve(ridge, X, y, epsilons=[9.0], cv=2, baseline=None)
+    assert repr(curve).startswith("PrivacyUtilityCurve(R2 by epsilon") and "base" not in repr(curve)

@@ -65,7 +65,7 @@ def test_a_curve_is_drawn():
     assert np.isclose(band[:, 1].min(), 1.5 - spread) and np.isclose(band[:, 1].max(), 9.5 + spread)
     assert list(display.baseline_.get_ydata()) == [21.0, 21.0]
     assert display.baseline_.get_linestyle() == "--"
-    assert display.baseline_.get_color() == display.line_.get_color()
+    assert display.baseline_.get_color() == "0.5"
     assert display.errorbar_ is None
     assert display.ax_.get_xscale() == "log"
     assert display.ax_.get_xlabel() == "epsilon (delta=1e-06)"
@@ -147,7 +147,7 @@ def test_from_estimator():
     )
     assert display.test_scores.shape == (2, 2, 2)
     assert display.baseline_scores.shape == (2,)
-    assert texts(display) == ["Pipeline", "Pipeline, non-private"]
+    assert texts(display) == ["private", "non-private"]
     assert display.ax_.get_ylabel() == "Roc auc"
 
 
@@ -167,7 +167,8 @@ def test_from_cv_results():
     np.testing.assert_allclose(display.line_.get_ydata(), results["mean_test_score"][[1, 0]])
     assert np.isclose(display.baseline_.get_ydata()[0], results["mean_test_score"][2])
     assert display.ax_.get_xlabel() == "epsilon"
-    assert texts(display)[0] == "DPLogisticRegression"
+    assert texts(display) == ["private", "non-private"]
+    assert display.ax_.get_ylabel() == "Accuracy"
 
 
 def test_the_best_of_other_parameters_is_drawn():
@@ -215,3 +216,16 @@ def test_matplotlib_is_asked_for_when_missing(monkeypatch):
     ):
         with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'skdp\[plots\]'"):
             action()
+
+
+def test_ticks_are_plain_numbers_and_labels_say_what_is_private():
+    display = PrivacyUtilityDisplay.from_curve(curve(score_name="accuracy"))
+    display.figure_.canvas.draw()
+    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert {"0.1", "1", "10"} <= set(ticks) and not any("$" in text for text in ticks)
+    assert texts(display) == ["private", "non-private"]
+    assert display.ax_.get_ylabel() == "Accuracy"
+    narrow = PrivacyUtilityDisplay.from_curve(curve(epsilons=np.array([1.0, 2.0, 4.0])))
+    narrow.figure_.canvas.draw()
+    between = [label.get_text() for label in narrow.ax_.get_xticklabels(minor=True)]
+    assert {"2", "3", "4"} <= set(between)

@@ -52,3 +52,23 @@ def test_without_privacy_a_value_is_returned_as_it_is():
     fitted = GaussianMechanism(epsilon=np.inf, sensitivity=1.0).fit(np.zeros((2, 1)))
     found = fitted.release([1, 2])
     assert found.dtype == np.float64 and found.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, np.inf])
+@pytest.mark.parametrize("params", [{}, {"clip_norm": 2.0}])
+def test_a_release_needs_a_sensitivity_and_takes_none_from_the_rows(epsilon, params):
+    fitted = GaussianMechanism(epsilon=epsilon, **params).fit(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="release needs the sensitivity"):
+        fitted.release(1.0)
+    fitted.set_params(sensitivity=1e-3)  # after the fit: not what the noise was made for
+    with pytest.raises(ValueError, match="release needs the sensitivity"):
+        fitted.release(1.0)
+    assert fitted.releases_ == ()
+    assert np.isfinite(fitted.release(1.0, sensitivity=2.0))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, np.inf])
+def test_a_single_number_comes_back_as_a_number(epsilon):
+    fitted = GaussianMechanism(epsilon=epsilon, sensitivity=1.0, n_releases=2).fit([[0.0]])
+    assert isinstance(fitted.release(3), float)
+    assert fitted.release([3]).shape == (1,)

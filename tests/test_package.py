@@ -1,6 +1,7 @@
 """The package as a whole: what importing it costs, where its code may live, what it may use."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -23,6 +24,7 @@ MODULES = {
 # A new module gets its place here.
 ORDER = [
     "exceptions",
+    "_warn",
     "_threads",
     "_gdp",
     "accounting",
@@ -352,3 +354,25 @@ def test_all_estimators_finds_public_concrete_classes(type_filter, names, tmp_pa
 def test_all_estimators_refuses_unknown_kinds():
     with pytest.raises(ValueError, match=r"type_filter must be among .* got \['classifer'\]"):
         skdp.all_estimators("classifer")
+
+
+def test_signatures_are_short_enough_to_read():
+    for name in skdp.__all__:
+        value = getattr(skdp, name)
+        methods = [value, *(vars(value).values() if inspect.isclass(value) else ())]
+        for function in filter(inspect.isfunction, methods):
+            text = str(inspect.signature(function))
+            assert "Buffer" not in text and "_Supports" not in text, (name, function)
+
+
+def test_a_plan_is_short_as_a_repr_and_a_table_as_a_string():
+    plan = skdp.DPLogisticRegression(epsilon=1.0).plan(10_000, 20)
+    assert len(repr(plan)) < 100 and "\n" not in repr(plan)
+    lines = str(plan).splitlines()
+    assert lines[1].split() == ["release", "count", "sensitivity", "sigma", "mu"]
+    assert len(lines) == 3 + len(plan.releases)
+    for line, release in zip(lines[2:], plan.releases, strict=False):
+        assert line.startswith(release.name) and f" {release.count} " in line
+        assert f"{release.sigma:.4g}" in line
+    free = skdp.DPStandardScaler(with_mean=False, with_std=False).plan(10, 2)
+    assert str(free) == repr(free)

@@ -104,7 +104,7 @@ def test_spent_equals_planned_and_never_exceeds_the_budget(entry, neighboring, e
     fitted = registry.fit(estimator, X, y)
     if entry.name == "GaussianMechanism":
         for _ in range(fitted.n_releases):
-            fitted.release(np.ones(3))
+            fitted.release(np.ones(3), sensitivity=1.0)
     cost = fitted.privacy_cost_
     assert cost.neighboring == neighboring
     assert cost == estimator.planned_cost()

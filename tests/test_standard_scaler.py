@@ -397,14 +397,18 @@ def test_bounds_by_name_do_not_depend_on_order():
     [
         ({"age": (0, 120)}, r"missing: \['year'\], unknown: \[\]"),
         ({"age": (0, 1), "year": (0, 1), "x": (0, 1)}, r"unknown: \['x'\]"),
-        ({"age": (0, 1), "year": 5}, "pairs"),
-        ((0, 1, 2), "pair"),
+        ({"age": (0, 1), "year": 5}, "pairs.*'year'"),
+        ((0, 1, 2), r"pair.*np\.transpose"),
         ((0, [1, 2, 3]), r"shape \(3,\)"),
         ((1, 0), "low < high"),
         ((0, 0), "low < high"),
         ((0, np.nan), "finite"),
         ((-np.inf, 0), "finite"),
-        (([0, 0], [1, 0]), "low < high"),
+        ((np.array([0, 0]), np.array([1, 0])), r"low < high; those of column 'year' are \(0, 0\)"),
+        ({"age": (0, 120), "year": (5, 4)}, r"column 'year' are \(5, 4\)"),
+        ([(0, 120), (60, 250)], "one pair per column.*dict by column name"),
+        (([0, 120], [60, 250]), "one pair per column"),
+        (np.array([[0, 120], [60, 250]]), "one pair per column"),
     ],
 )
 def test_bad_bounds_are_refused_before_anything_is_spent(bounds, message):
@@ -449,3 +453,37 @@ def test_inverse_transform_of_another_width():
 @parametrize_with_checks([DPStandardScaler(), DPStandardScaler(inf)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+# ---- bounds that miss the data ----
+
+
+@pytest.mark.parametrize("with_std", [True, False])
+@pytest.mark.parametrize(
+    ("bounds", "columns"),
+    [((0.0, 2.5), "0, 1"), ((150.0, np.array([250.0, 152.0])), "1"), ((300.0, 400.0), "0, 1")],
+)
+def test_bounds_in_other_units_are_warned_about(with_std, bounds, columns):
+    # False alarms and misses: noise beyond 3 standard deviations, seeded.
+    heights = np.random.default_rng(0).normal(175.0, 8.0, size=(2000, 2))
+    scaler = DPStandardScaler(bounds=bounds, with_std=with_std, random_state=0)
+    with pytest.warns(UtilityWarning, match=f"the mean of columns {columns} from one of") as caught:
+        scaler.fit(heights)
+    assert caught[0].filename == __file__
+
+
+def test_bounds_that_suit_or_touch_zero_columns_are_silent():
+    X = table(2000)
+    X[:, 4] = 0.0  # a pixel that is never lit
+    DPStandardScaler(bounds=(LOW, HIGH), random_state=0).fit(X)
+
+
+def test_nothing_is_said_about_bounds_where_the_noise_is_large():
+    heights = np.full((100, 2), 175.0)
+    DPStandardScaler(bounds=(0.0, 2.5), random_state=0).fit(heights)
+
+
+def test_names_of_many_columns_are_cut_short():
+    X = pd.DataFrame(np.full((9000, 7), 175.0), columns=list("abcdefg"))
+    with pytest.warns(UtilityWarning, match="'a', 'b', 'c', 'd', 'e' and 2 more from"):
+        DPStandardScaler(bounds=(0.0, 2.5), random_state=0).fit(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from skdp import DPLinearRegression, PrivacyCost
+from skdp import DPLinearRegression, DPRidge, PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.linear_model._target_scale import find_target_scale, plan_target_scale
 from skdp.noise import NoiseCore
@@ -199,3 +199,42 @@ def test_regression_on_extreme_targets_stays_finite():
     for y in (np.full(3000, 1.7e308), np.where(X[:, 0] > 0, 1.7e308, -1.7e308)):
         model = DPLinearRegression(epsilon=3.0).fit(X, y)
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
+
+
+# ---- public bounds that miss the targets ----
+
+
+@pytest.mark.parametrize("make", [DPRidge, DPLinearRegression])
+def test_y_bounds_in_other_units_are_warned_about(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = 510.0 + 30.0 * X[:, 0] + 40.0 * rng.normal(size=2000)
+    with pytest.warns(UtilityWarning, match="the intercept lies outside of y_bounds") as caught:
+        make(y_bounds=(0, 5.1), random_state=0).fit(X, y)
+    assert caught[0].filename == __file__
+    make(y_bounds=(0, 510), random_state=0).fit(X, np.minimum(y, 500))  # near one end: no warning
+    with pytest.warns(UtilityWarning, match="the intercept of output 1 lies outside"):
+        make(y_bounds=[(300, 700), (0, 5.1)], random_state=0).fit(X, np.column_stack([y, y]))
+
+
+def test_wrong_bounds_of_an_output_are_named():
+    X, y = np.zeros((50, 2)), np.zeros((50, 2))
+    with pytest.raises(ValueError, match=r"those of output 1 are \(3, 3\)"):
+        DPRidge(y_bounds=[(0, 1), (3, 3)]).fit(X, y)
+    with pytest.raises(ValueError, match=r"low < high, got \(2, 1\)"):
+        DPRidge(y_bounds=(2, 1)).fit(X, y[:, 0])
+
+
+# ---- rows of the wrong length ----
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"), [(1e-3, "shorter than 0.1 times"), (1e3, "more than 3 times longer")]
+)
+def test_rows_of_another_scale_are_warned_about_in_small_data(factor, text):
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    y = X[:, 0]
+    with pytest.warns(UtilityWarning, match=f"{text}.*its bounds or its budget") as caught:
+        DPRidge(y_bounds=(-3, 3), random_state=0).fit(factor * X, y)
+    assert caught[0].filename == __file__
+    DPRidge(y_bounds=(-3, 3), random_state=0).fit(X, y)

@@ -1,5 +1,9 @@
 """A stated total for a whole pipeline: `PrivacyBudget`."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
+from inspect import signature
 from math import inf
 from numbers import Real
 from typing import Any
@@ -8,16 +12,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._validation import PRIVACY_CONSTRAINTS, check_budget, check_parameters
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
+from skdp.base import PrivateEstimator
 from skdp.budget._delegate import DelegatingMixin, inner_has
+from skdp.budget._errors import guarded
 from skdp.cost import cost_parts, privacy_cost
+from skdp.exceptions import PrivacyWarning
 from skdp.mechanism import GaussianMechanism
 from skdp.twins import register_twin
 
-__all__ = ["PrivacyBudget", "default_shares"]
+__all__ = ["PrivacyBudget", "default_shares", "set_budgets"]
 
 # Of mu^2, for each private step that prepares features, and for all of them together at most.
 _PREPROCESSING_SHARE = 0.1
@@ -59,6 +67,33 @@ def default_shares(steps: dict[str, Any]) -> dict[str, float]:
     return {name: share if name in preparing else rest for name in steps}
 
 
+def set_budgets(estimator: Any) -> dict[str, Any]:
+    """Budgets that private steps were given of their own, which a `PrivacyBudget` does not use.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What holds the steps.
+
+    Returns
+    -------
+    defaults : dict of str to object
+        The default of every `epsilon` and `delta` that has another value, by name as in
+        ``set_params``.
+    """
+    params = estimator.get_params(deep=True)
+    found = {}
+    for part in cost_parts(estimator):
+        if not hasattr(type(part.estimator), "planned_cost"):
+            continue
+        known = signature(type(part.estimator)).parameters
+        for name in ("epsilon", "delta"):
+            full = _parameter(part.path, name)
+            if name in known and full in params and params[full] != known[name].default:
+                found[full] = known[name].default
+    return found
+
+
 def _parameter(step: str, name: str) -> str:
     return f"{step}__{name}" if step else name
 
@@ -78,7 +113,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
 
     A clone of `estimator` is fitted in which the budget of every private step is set: to a part of
     the total, such that all of them compose to it and never to more. What the steps themselves
-    have as `epsilon` and `neighboring` is not used.
+    have as `epsilon`, `delta` and `neighboring` is not used; a fit warns when they were given.
 
     Parameters
     ----------
@@ -95,8 +130,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         tenth for each step that prepares features (half at most for all of them), the rest
         for the model.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others. Set on all steps.
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others. Set on all steps.
     random_state : int, RandomState instance or None, default=None
         None: the noise of each step is what its own `random_state` makes it. An int is set on all
         private steps: the noise is then reproducible, which is *not private* towards whoever knows
@@ -105,7 +140,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted clone.
+        The fitted clone: its steps have `coef_`, `releases_`, `plan_` and so on.
     privacy_cost_ : PrivacyCost
         The stated total, with all that the steps assume. More than the total if the fitted
         steps released more since, as a `GaussianMechanism` does when it transforms again.
@@ -131,7 +166,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     **Privacy.** A fit is exactly mu-Gaussian DP [1]_ with the mu of the total: a step with share s
     gets ``mu * sqrt(s)``, rounded down, and the squares add up. A step that is fitted several
     times, in a search, gets its share divided by the number of its fits. `score` compares
-    predictions with labels and is not private.
+    predictions with labels and is not private. Messages of errors that arise inside quote no values
+    of the data; whether there is an error, and a warning of a free step, may depend on them.
 
     References
     ----------
@@ -231,7 +267,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _private_steps(self) -> tuple[dict[str, Any], dict[str, int]]:
         """The steps whose budget can be set, by name, and how often each is fitted."""
-        parts = cost_parts(self.estimator)
+        # What is fitted is a clone: what the steps have learned before does not count.
+        parts = cost_parts(clone(self.estimator, safe=False))
         params = self.estimator.get_params(deep=True)
         steps: dict[str, Any] = {}
         fits: dict[str, int] = {}
@@ -287,7 +324,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
 
     # ---- fit ----
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "PrivacyBudget":
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> PrivacyBudget:
         """Set the budget of every private step of a clone of `estimator`, and fit it.
 
         Parameters
@@ -303,8 +340,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : PrivacyBudget
         """
-        estimator = self._configured()
-        estimator.fit(X, y, **self._routed("fit", params))
+        estimator = self._checked("fit", params)
+        guarded(estimator.fit, X, y, **self._routed("fit", params))
         return self._keep(estimator)
 
     @available_if(inner_has("fit_transform"))
@@ -324,12 +361,40 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         X_new : array-like of shape (n_samples, n_features_new)
         """
-        estimator = self._configured()
-        transformed = estimator.fit_transform(X, y, **self._routed("fit_transform", params))
+        estimator = self._checked("fit_transform", params)
+        routed = self._routed("fit_transform", params)
+        transformed = guarded(estimator.fit_transform, X, y, **routed)
         self._keep(estimator)
         return transformed
 
-    def _keep(self, estimator: Any) -> "PrivacyBudget":
+    def _checked(self, method: str, params: dict[str, Any]) -> Any:
+        """`_configured`, before the data are touched; warns about budgets that are not used."""
+        estimator = self._configured()
+        owners = {"": self.estimator, **self.estimator.get_params(deep=True)}
+        for name in params:
+            path, _, parameter = name.rpartition("__")
+            kind = type(owners.get(path))
+            if issubclass(kind, PrivateEstimator) and not has_fit_parameter(kind, parameter):
+                raise TypeError(
+                    f"{kind.__name__}.{method} takes no {parameter!r}: what one record can change "
+                    "is calibrated for records that count alike"
+                )
+        # A delta that is that of the budget as well is no misunderstanding.
+        ignored = [
+            name
+            for name in set_budgets(self.estimator)
+            if name.split("__")[-1] == "epsilon" or owners[name] != self.delta
+        ]
+        if ignored:
+            warn(
+                f"{', '.join(ignored)} of the estimator in a PrivacyBudget are not used: the "
+                "budgets of its steps are parts of its total; set, or search over, `epsilon`, "
+                "`delta` and `shares` of the PrivacyBudget",
+                PrivacyWarning,
+            )
+        return estimator
+
+    def _keep(self, estimator: Any) -> PrivacyBudget:
         self.estimator_ = estimator
         self._budget = check_budget(self.epsilon, self.delta, self.neighboring)
         return self

@@ -1,5 +1,8 @@
 """What a meta-estimator that stands for the estimator it fitted passes on to it."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+
+from skdp.budget._errors import guarded
 
 __all__ = ["DelegatingMixin", "inner_has"]
 
@@ -179,7 +184,7 @@ class DelegatingMixin:
         return self.estimator_.get_feature_names_out(input_features)
 
     @available_if(inner_has("set_output"))
-    def set_output(self, *, transform: str | None = None) -> "DelegatingMixin":
+    def set_output(self, *, transform: str | None = None) -> DelegatingMixin:
         """Set the container that `transform` returns, as for a pipeline.
 
         Parameters
@@ -216,7 +221,7 @@ class DelegatingMixin:
 
     def _call(self, method: str, params: dict[str, Any], *args: Any) -> Any:
         check_is_fitted(self)
-        return getattr(self.estimator_, method)(*args, **self._routed(method, params))
+        return guarded(getattr(self.estimator_, method), *args, **self._routed(method, params))
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if get_config()["enable_metadata_routing"]:

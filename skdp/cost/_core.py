@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any, NamedTuple
 
 from sklearn.frozen import FrozenEstimator
@@ -175,7 +176,8 @@ def row_wise(obj: Any) -> Any:
     Notes
     -----
     **Privacy.** The declaration is taken on trust. ``lambda X: X - X.max(axis=0)`` is *not* row by
-    row: one record moves all the others.
+    row: one record moves all the others. A function that wraps a declared one needs a
+    declaration of its own.
 
     Examples
     --------
@@ -197,7 +199,7 @@ def row_wise(obj: Any) -> Any:
     if not callable(obj) and not is_instance:
         raise TypeError(f"only functions and transformers can be declared, got {obj!r}")
     try:
-        setattr(obj, _MARK, True)
+        setattr(obj, _MARK, _declared(obj))
     except (AttributeError, TypeError):
         raise TypeError(
             f"{obj!r} cannot carry a declaration; define a function that calls it"
@@ -206,8 +208,19 @@ def row_wise(obj: Any) -> Any:
 
 
 def is_declared_row_wise(obj: Any) -> bool:
-    """Whether `obj` itself, not a class it derives from, was declared by `row_wise`."""
-    return bool(getattr(obj, "__dict__", {}).get(_MARK, False))
+    """Whether `obj` itself was declared by `row_wise`, not what it derives from or wraps."""
+    declared = obj.__func__ if isinstance(obj, MethodType) else obj
+    marks = getattr(declared, "__dict__", {})
+    return _MARK in marks and marks[_MARK] is _declared(declared)
+
+
+def _declared(obj: Any) -> Any:
+    """What the mark of `row_wise` must be: the object that was declared.
+
+    What copies its attributes, as `functools.wraps` does, is another. Of a `FrozenEstimator` it is
+    what is frozen, which can be replaced.
+    """
+    return obj.estimator if isinstance(obj, FrozenEstimator) else obj
 
 
 def _registered(kind: type) -> Rule | None:
@@ -380,7 +393,13 @@ def privacy_cost(obj: Any) -> PrivacyCost:
     ``sqrt(m * (k - 1) + 1)`` times one fit. Splitters that look at y or at groups, which are the
     default for classifiers, get no discount, since one changed label moves other records: k
     fits are charged, and that the folds are taken as public is stated. The scores, the ranking
-    and the choice of a search are not private.
+    and the choice of a search are not private; scoring a pipeline with a `GaussianMechanism`
+    releases the test fold once more per candidate, into the scores only.
+
+    Fitted objects are priced by what they hold. Of a search that is the candidates, the number of
+    splits and the refitted estimator: where other parameters were set since and these show it, the
+    cost is infinite. A change that leaves no trace, such as of the kind of splits or of an
+    estimator that was not refitted, is on trust.
 
     Free are steps that learn nothing from the values of data and map row by row: hashing,
     `Normalizer`, `PolynomialFeatures`, random projections and features, encoders with given

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.special
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import (
@@ -48,6 +49,8 @@ from skdp.cost._core import (
     register_cost_rule,
     rule_for,
 )
+from skdp.cost._density import blocks_are_dense
+from skdp.cost._learned import keeps_to_its_parameters
 from skdp.mechanism import GaussianMechanism
 
 __all__ = ["register"]
@@ -90,8 +93,13 @@ FREE_IF: dict[type, tuple[dict[str, Any], str]] = {
         "set strategy='constant', keep_empty_features=True and add_indicator=False",
     ),
     SplineTransformer: (
-        {"knots": lambda value: not isinstance(value, str)},
-        "give the positions of the `knots`",
+        {
+            "knots": lambda value: not isinstance(value, str),
+            # Missing values may be replaced by the least of the other rows. Older versions of
+            # scikit-learn do not have the parameter.
+            "handle_missing": lambda value: value in (None, "error"),
+        },
+        "give the positions of the `knots` and set handle_missing='error'",
     ),
     TfidfTransformer: ({"use_idf": lambda value: not value}, "set use_idf=False"),
     TfidfVectorizer: (
@@ -107,6 +115,7 @@ def register() -> None:
         register_cost_rule(cls, free)
     for cls, (conditions, advice) in FREE_IF.items():
         register_cost_rule(cls, partial(_free_if, conditions, advice))
+    register_cost_rule(OneHotEncoder, _one_hot_encoder)
     register_cost_rule(FunctionTransformer, _function_transformer)
     register_cost_rule(Pipeline, _pipeline)
     register_cost_rule(FeatureUnion, _feature_union)
@@ -126,24 +135,59 @@ def _learns(obj: Any, advice: str) -> PrivacyCost:
 
 
 def _free_if(conditions: dict[str, Any], advice: str, obj: Any) -> PrivacyCost:
-    holds = all(condition(getattr(obj, name)) for name, condition in conditions.items())
-    return PrivacyCost.zero() if holds else _learns(obj, advice)
+    if not all(condition(getattr(obj, name, None)) for name, condition in conditions.items()):
+        return _learns(obj, advice)
+    if not keeps_to_its_parameters(obj):
+        return PrivacyCost.infinite(
+            f"{type(obj).__name__} was fitted with other parameters than it has now, and may have "
+            "learned from the data; fit it again"
+        )
+    return PrivacyCost.zero()
+
+
+def _one_hot_encoder(obj: OneHotEncoder) -> PrivacyCost:
+    cost = _free_if(*FREE_IF[OneHotEncoder], obj)
+    ignores = obj.handle_unknown in ("ignore", "infrequent_if_exist")
+    if cost.is_finite and (obj.handle_unknown == "warn" or (ignores and obj.drop is not None)):
+        return cost.with_assumptions(
+            "OneHotEncoder warns where X holds unknown categories; whether it does is taken as "
+            "public; handle_unknown='ignore' and drop=None give no warning"
+        )
+    return cost
 
 
 def _maps_rows(func: Any) -> bool:
     """Whether a function is known to map row by row: none, elementwise of numpy, declared."""
-    elementwise = isinstance(func, np.ufunc) and func.nin == 1 and func.signature is None
-    return func is None or elementwise or is_declared_row_wise(func)
+    return func is None or _is_elementwise(func) or is_declared_row_wise(func)
+
+
+def _is_elementwise(func: Any) -> bool:
+    """Whether a function of one argument is numpy's or scipy's own.
+
+    What ``np.frompyfunc`` makes of a function has the same type and can do anything.
+    """
+    if not isinstance(func, np.ufunc) or (func.nin, func.nout, func.signature) != (1, 1, None):
+        return False
+    return any(func is known for module in (np, scipy.special) for known in vars(module).values())
 
 
 def _function_transformer(obj: FunctionTransformer) -> PrivacyCost:
     # Keyword arguments can do anything to a numpy function (`where`, `out`).
     known = _maps_rows(obj.func) and not (isinstance(obj.func, np.ufunc) and obj.kw_args)
-    if known:
-        return PrivacyCost.zero()
-    return PrivacyCost.infinite(
-        "the function of a FunctionTransformer may look at other rows; if it does not, declare it: "
-        "skdp.cost.row_wise(func)"
+    if not known:
+        return PrivacyCost.infinite(
+            "the function of a FunctionTransformer may look at other rows; if it does not, declare "
+            "it: skdp.cost.row_wise(func)"
+        )
+    if obj.check_inverse and obj.func is not None and obj.inverse_func is not None:
+        return PrivacyCost.zero().with_assumptions(_checks_inverse(obj))
+    return PrivacyCost.zero()
+
+
+def _checks_inverse(obj: Any) -> str:
+    return (
+        f"{type(obj).__name__} warns where some values do not come back from the inverse; whether "
+        "there are any is taken as public; check_inverse=False gives no warning"
     )
 
 
@@ -183,12 +227,12 @@ def _column_transformer(obj: ColumnTransformer) -> Iterator[Fit]:
                 f"block {name!r}: the columns that a function picks (by dtype, for instance) are "
                 "taken as public"
             )
-    params = obj.get_params(deep=True)
-    may_be_sparse = any(params[name] for name in params if name.endswith("sparse_output"))
-    if may_be_sparse and 0.0 < obj.sparse_threshold < 1.0:
+    # Even at a threshold of 1: whether all values are stored is up to the data.
+    undecided = obj.sparse_threshold > 0.0 and not blocks_are_dense(obj)
+    if undecided or getattr(obj, "sparse_output_", False):
         yield _stated(
-            "whether the output of ColumnTransformer is sparse depends on the data and is taken "
-            "as public; sparse_threshold=0 or 1 fixes it"
+            "where X or the output of a block is sparse, whether the output of ColumnTransformer "
+            "is sparse too depends on the data and is taken as public; sparse_threshold=0 fixes it"
         )
 
 
@@ -201,7 +245,11 @@ def _selects_by_name(columns: Any) -> bool:
 
 
 def _transformed_target(obj: TransformedTargetRegressor) -> Iterator[Fit]:
-    if not _maps_rows(obj.func):
+    fitted = getattr(obj, "transformer_", None)
+    # A fit without a transformer makes one of the functions, and keeps it.
+    from_functions = obj.transformer is None and isinstance(fitted, FunctionTransformer | None)
+    func = fitted.func if from_functions and fitted is not None else obj.func
+    if not _maps_rows(func):
         yield Fit(
             "",
             PrivacyCost.infinite(
@@ -209,8 +257,11 @@ def _transformed_target(obj: TransformedTargetRegressor) -> Iterator[Fit]:
                 "not, declare it: skdp.cost.row_wise(func)"
             ),
         )
-    if obj.transformer is not None:
-        yield Fit("transformer", getattr(obj, "transformer_", obj.transformer))
+    given = (obj.func, obj.inverse_func, obj.transformer)
+    if obj.check_inverse and any(part is not None for part in given):
+        yield _stated(_checks_inverse(obj))
+    if not from_functions:
+        yield Fit("transformer", obj.transformer if fitted is None else fitted)
     regressor = getattr(obj, "regressor_", obj.regressor)
     if regressor is None:
         yield Fit("regressor", _learns(obj, "give it a private `regressor`"))

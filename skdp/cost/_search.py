@@ -25,11 +25,20 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
     TimeSeriesSplit,
+    check_cv,
 )
 
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateEstimator
-from skdp.cost._core import Fit, Rule, free, privacy_cost, register_cost_rule, rule_for
+from skdp.cost._core import (
+    Fit,
+    Rule,
+    cost_parts,
+    free,
+    privacy_cost,
+    register_cost_rule,
+    rule_for,
+)
 
 __all__ = ["register", "training_sets_per_record"]
 
@@ -62,21 +71,47 @@ def register() -> None:
 
 
 def _search(search: Any) -> Iterator[Fit]:
+    kind = type(search).__name__
+    best = getattr(search, "best_estimator_", None)
     fits, notes = training_sets_per_record(
         search.cv,
-        classifier=is_classifier(search.estimator),
+        classifier=is_classifier(search.estimator if best is None else best),
         n_splits=getattr(search, "n_splits_", None),
     )
-    kind = type(search).__name__
     notes += (f"the scores, the ranking and the choice of {kind} are not private",)
     yield Fit("", PrivacyCost.zero().with_assumptions(*notes))
+    fitted = hasattr(search, "cv_results_")
+    if fitted and (changed := _changed(search)):
+        text = f"{changed} of {kind} was changed after the fit, whose cost is no longer known"
+        yield Fit("", PrivacyCost.infinite(text))
     candidates = _candidates(search)
     made = [(_with(search.estimator, params), count) for params, count in candidates]
     for estimator, count in made:
         yield Fit("estimator", estimator, count * fits)
-    if search.refit:
-        best = getattr(search, "best_estimator_", None)
-        yield Fit("estimator", _costliest(made) if best is None else best)
+    if best is not None:
+        yield Fit("estimator", best)
+    elif search.refit and not fitted:
+        yield Fit("estimator", _costliest(made))
+
+
+def _changed(search: Any) -> str | None:
+    """The parameter of a fitted search that is not what it was fitted with, as far as it shows.
+
+    The candidates need no check: they are those that the search has noted.
+    """
+    counted = type(search.cv) not in _BY_GROUP_COUNT
+    if counted and check_cv(search.cv).get_n_splits() != search.n_splits_:
+        return "cv"
+    if hasattr(search, "best_estimator_"):
+        made = _with(search.estimator, search.best_params_)
+        if _priced(made) != _priced(clone(search.best_estimator_)):
+            return "estimator"
+    return None
+
+
+def _priced(estimator: Any) -> list[tuple[Any, ...]]:
+    parts = cost_parts(estimator)
+    return [(part.path, type(part.estimator), part.cost, part.times) for part in parts]
 
 
 def _with(estimator: Any, params: dict[str, Any]) -> Any:

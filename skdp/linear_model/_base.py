@@ -1,6 +1,9 @@
 """What private linear models share: parameters, plan, and the flow of a fit."""
 
-import warnings
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
+from abc import abstractmethod
 from collections.abc import Callable
 from math import inf, isinf, sqrt
 from numbers import Integral, Real
@@ -14,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
-from skdp._validation import Interval, StrOptions, check_features
+from skdp._validation import Interval, StrOptions, check_features, missing_values
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
 from skdp.engine import LONG, SHORT, BoundedRows, DenseRows
@@ -77,13 +81,16 @@ class PrivateLinearModel(PrivateLearner):
 
     # ---- what a subclass decides ----
 
+    @abstractmethod
     def _loss(self, n_outputs: int) -> Loss:
         """Loss for a number of outputs."""
-        raise NotImplementedError
 
-    def _l2_penalty(self) -> float:
-        """Weight of half the squared coefficients (caller's units) beside the summed loss."""
-        raise NotImplementedError
+    @abstractmethod
+    def _l2_penalty(self, unit: float = 1.0) -> float:
+        """Weight of half the squared coefficients (caller's units) beside the summed loss.
+
+        `unit` is what the targets were divided by, where that makes a difference.
+        """
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
@@ -171,10 +178,7 @@ class PrivateLinearModel(PrivateLearner):
             pool=pool,
         )
         if rows.n_rejected:
-            raise ValueError(
-                "Input X contains NaN or infinity. Impute or remove such records first, in a way "
-                "that does not look at the other records"
-            )
+            raise ValueError(missing_values("X"))
         return rows
 
     def _descend(
@@ -222,20 +226,23 @@ class PrivateLinearModel(PrivateLearner):
         """Warn, from released counts only, when the features do not suit their norm bound."""
         n = plan.shape.n_rows
         sigma = next(r.sigma for r in plan.releases if r.name == "row lengths")
-        long, short = released - 3.0 * sigma
+        # The noise alone reaches 5 sigma once in 3 million fits, however few the rows. Of ordinary
+        # standardised rows at most one in nine is long, and next to none is short (of a single
+        # feature one in twelve): far from a quarter or a half of the rows.
+        long, short = released - 5.0 * sigma
         norm = self._norm(plan.shape.n_features)
         text = None
         if long > 0.25 * n:
             text = f"more than {LONG:g} times longer than feature_norm={norm:.4g} and clipped to it"
-        elif short > 0.9 * n:
+        elif short > 0.5 * n:
             text = f"shorter than {SHORT:g} times feature_norm={norm:.4g}, so noise drowns them"
         if text:
-            warnings.warn(
-                f"a large part of the rows is {text}: scale the features first, for instance "
-                "with DPStandardScaler, or set feature_norm (a private count, charged in "
-                "scale_check_share, says so)",
+            warn(
+                f"a large part of the rows is {text}: scale the features first, for instance with "
+                "DPStandardScaler (if one is there, its bounds or its budget do not suit the "
+                "data), or set feature_norm (a private count, charged in scale_check_share, says "
+                "so)",
                 UtilityWarning,
-                stacklevel=5,
             )
 
     # ---- predict ----

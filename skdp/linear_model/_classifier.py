@@ -1,5 +1,8 @@
 """What private linear classifiers share: labels, classes, scores."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -43,7 +46,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateLinearModel._parameter_constraints,
-        "classes": [None, "array-like"],
+        "classes": [None, "array-like", set, frozenset],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
@@ -63,7 +66,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         released, rest = plan_class_counts(budget)
         return (released,), rest
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateClassifier":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateClassifier:
         """Learn a private model.
 
         Parameters
@@ -90,30 +93,31 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         plan = self.plan(n_samples, n_features, n_outputs)
         if isinstance(self.class_weight, dict):
             weights_by_code(self.class_weight, classes)  # wrong ones are refused here
-        self.classes_ = classes
         if not plan.budget.is_finite:
+            self.classes_ = classes
             self._fit_non_private(features, codes)
             self._finish_non_private(plan, assumptions)
             return self
         noise = self._start(plan)
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
             rows = self._bounded_rows(features, plan, pool)
-            outputs = None if n_outputs == 1 else n_outputs
-            coef, intercept = self._learn(rows, codes, plan, noise, outputs)
+            coef, intercept = self._learn(rows, codes, plan, noise, classes)
+        self.classes_ = classes
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
         self._finish(plan, noise, assumptions)
         return self
 
     def _learn(
-        self, rows: BoundedRows, codes: NDArray, plan: Plan, noise: NoiseCore, outputs: int | None
+        self, rows: BoundedRows, codes: NDArray, plan: Plan, noise: NoiseCore, classes: NDArray
     ) -> tuple[FloatArray, FloatArray]:
         loss, penalty = self._loss(plan.shape.n_outputs), self._l2_penalty()
         if self.class_weight is not None:
             loss, mean = weigh_classes(
-                loss, self.class_weight, self.classes_, codes, plan, noise, self.neighboring
+                loss, self.class_weight, classes, codes, plan, noise, self.neighboring
             )
             penalty /= mean
+        outputs = None if plan.shape.n_outputs == 1 else plan.shape.n_outputs
         theta = self._descend(rows, codes, plan, noise, outputs, loss=loss, l2_penalty=penalty)
         return self._in_units(theta, rows)
 

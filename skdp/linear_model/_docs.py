@@ -17,7 +17,8 @@ _Y_BOUNDS = """\
 y_bounds : pair of float, default=None
     Public lower and upper bound of y, in its units: its centre and a sixth of its width set
     the location and the scale that learning starts from. None: a tenth of the budget
-    or more finds a location and a scale privately, which needs a few thousand rows."""
+    or more finds a location and a scale privately, which needs hundreds of rows at
+    epsilon 1, and more where it is smaller."""
 _SOLVER = """\
 fit_intercept : bool, default=True
     Whether to learn an intercept.
@@ -46,8 +47,8 @@ scale_check_share : float in [0, 1), default=0.01
     Share of the budget for a private count of rows that are much longer or shorter than
     `feature_norm`, which warns about unscaled features. 0 turns it off.
 neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
-    A record against a blank one, the number of rows being public, or one record's contents
-    replaced by others (twice the noise).
+    A record against a blank one (zero-out in the literature; the number of rows is public),
+    or one record's contents replaced by others (twice the noise).
 n_rows : int, default=None
     Declared number of records that the plan is made for. None: the number of rows of X.
 n_jobs : int, default=None

@@ -1,6 +1,9 @@
 """What private generalised linear models with a log link share."""
 
-import warnings
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
+from abc import abstractmethod
 from math import exp, log, sqrt
 from numbers import Real
 from typing import Any
@@ -13,6 +16,7 @@ from sklearn.metrics import d2_tweedie_score
 from skdp._lattice import BoundedSum
 from skdp._threads import workers
 from skdp._validation import Interval, check_features_and_target
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.exceptions import UtilityWarning
@@ -47,12 +51,16 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
     alpha: float
     y_bounds: ArrayLike | None
 
+    @abstractmethod
     def _power(self) -> float:
         """Power of the mean that the variance is proportional to."""
-        raise NotImplementedError
 
     def _loss(self, n_outputs: int) -> Loss:
         return LogLinkLoss(self._power())
+
+    def _l2_penalty(self, unit: float = 1.0) -> float:
+        """As of the base, for one record: it goes with the mean loss."""
+        return min(self.alpha * exp((self._power() - 2.0) * log(unit)), 1e100)
 
     def _public_bounds(self) -> tuple[float, float] | None:
         if self.y_bounds is None:
@@ -76,7 +84,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         sensitivity = _LEVEL_BOUND * relation_factor(budget.neighboring)
         return (*located, PlannedRelease("level", sensitivity, level.mu)), rest
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "LogLinkRegressor":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> LogLinkRegressor:
         """Learn a private model.
 
         Parameters
@@ -129,7 +137,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         offset = 0.0 if self.fit_intercept else -level
         scaled = (target / known.mean).astype(np.float32)
         np.minimum(scaled, np.float32(2.0**40), out=scaled)
-        penalty = min(self.alpha * exp((self._power() - 2.0) * level), 1e100)
+        penalty = self._l2_penalty(known.mean)
         signal = plan.budget.mu * n_rows / sqrt(plan.shape.n_features) / known.variation
         wide = _CLIP * (signal / _CLIP_SIGNAL) ** _CLIP_POWER * (1.0 + penalty)
         unit = known.variation * min(max(wide, _CLIP_RANGE[0]), _CLIP_RANGE[1])
@@ -143,12 +151,11 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         # A narrower clip where the noise would be worse than the bias.
         clear = plan.budget.mu * n_rows / known.variation / _LEVEL_SIGNAL
         if clear < 0.5:
-            warnings.warn(
+            warn(
                 f"y, with a standard deviation of about {known.variation:.2g} times its mean, "
                 f"spreads too far for {n_rows} rows and this budget: its level is clipped and "
                 "noisy, and a constant may predict better",
                 UtilityWarning,
-                stacklevel=3,
             )
         spread = known.variation * min(max(clear, 0.25), 1.0)
         wide_loss = LogLinkLoss(self._power(), spread, offset)

@@ -1,5 +1,8 @@
 """Regressors of a target that is brought to a common scale first."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,13 @@ from skdp._validation import check_features_and_target
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.linear_model._base import PrivateLinearModel
-from skdp.linear_model._target_scale import TargetScale, find_target_scale, plan_target_scale
+from skdp.linear_model._target_scale import (
+    TargetScale,
+    find_target_scale,
+    plan_target_scale,
+    public_scale,
+    warn_missed,
+)
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
 
@@ -22,8 +31,6 @@ FloatArray = NDArray[np.float64]
 # for the budget as much as their histograms need to rise above the noise.
 _SCALE_SHARE = (0.1, 0.5)
 _SCALE_NEEDS = 90.0
-# Public bounds are taken as this many scales on either side of the centre.
-_BOUND_SCALES = 3.0
 
 
 class ScaledRegressor(RegressorMixin, PrivateLinearModel):
@@ -49,23 +56,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         """Centre and scale of every output from `y_bounds`; None when they are to be found."""
         if self.y_bounds is None:
             return None
-        bounds = np.asarray(self.y_bounds, dtype=np.float64)
-        if bounds.shape == (2,):
-            bounds = np.tile(bounds, (n_outputs, 1))
-        if bounds.shape != (n_outputs, 2):
-            raise ValueError(
-                "y_bounds must be a pair (low, high), or one pair per output of y, got shape "
-                f"{bounds.shape} for {n_outputs} outputs"
-            )
-        low, high = bounds.T
-        with np.errstate(all="ignore"):
-            widths = high - low
-            scale = widths / (2.0 * _BOUND_SCALES)
-        if not (np.isfinite(widths).all() and (scale > 0).all()):
-            raise ValueError("y_bounds must be finite, with low < high")
-        if not self.fit_intercept:  # y is not centred
-            return TargetScale(np.zeros(n_outputs), np.abs(bounds).max(axis=1) / _BOUND_SCALES)
-        return TargetScale(low + widths / 2.0, scale)
+        return public_scale(self.y_bounds, n_outputs, centred=self.fit_intercept)
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
@@ -100,7 +91,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         self.n_iter_ = int(np.max(getattr(twin, "n_iter_", None) or 1))
         return twin
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "ScaledRegressor":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ScaledRegressor:
         """Learn a private model.
 
         Parameters
@@ -136,6 +127,8 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
                     columns, plan, noise, neighboring=self.neighboring, centred=self.fit_intercept
                 )
             coef, intercept = self._learn(rows, scale.forward(columns), plan, noise, scale)
+            if self.y_bounds is not None:
+                warn_missed(np.atleast_1d(intercept))
             self._set_coefficients(coef, intercept, scale, target.ndim)
         self._finish(plan, noise)
         return self

@@ -1,5 +1,7 @@
 """Regressors whose loss needs the scale of the residuals."""
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,9 +26,10 @@ class RobustRegressor(ScaledRegressor):
     """A regressor that finds the scale of its residuals after the first steps.
 
     Those are steps of the loss given by `_loss`, whose clipped gradients keep outliers from
-    deciding the fit.
+    deciding the fit. Till then, the penalty is that of residuals of scale 1.
     """
 
+    @abstractmethod
     def _loss_for(self, shares: FloatArray, unit: float) -> tuple[Loss, float]:
         """The loss for residuals of these sizes, and the factor of the penalty.
 
@@ -37,11 +40,6 @@ class RobustRegressor(ScaledRegressor):
         unit : float
             The target's scale.
         """
-        raise NotImplementedError
-
-    def _penalty(self, unit: float) -> float:
-        """The l2 penalty for targets in units of `unit`, while residuals seem to have scale 1."""
-        raise NotImplementedError
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
@@ -69,7 +67,7 @@ class RobustRegressor(ScaledRegressor):
             noise,
             None,
             loss=SquaredLoss(),
-            l2_penalty=self._penalty(unit),
+            l2_penalty=self._l2_penalty(unit),
             adapt=adapt,
         )
         return self._in_units(theta, rows)

@@ -1,6 +1,7 @@
 """Location and scale of a regression target."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,14 +9,18 @@ from numpy.typing import NDArray
 from skdp._lattice import iter_blocks
 from skdp._location import find_location, plan_location, warn_location
 from skdp._threads import Workers
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
+from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease
 
-__all__ = ["TargetScale", "find_target_scale", "plan_target_scale"]
+__all__ = ["TargetScale", "find_target_scale", "plan_target_scale", "public_scale", "warn_missed"]
 
 FloatArray = NDArray[np.float64]
 _ROWS = 1 << 16
+# Public bounds are taken as this many scales on either side of the centre.
+_BOUND_SCALES = 3.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,69 @@ class TargetScale:
                 block = (y[rows] - self.centre) / self.scale
             scaled[rows] = np.clip(block, -(2.0**40), 2.0**40)
         return scaled
+
+
+def public_scale(y_bounds: Any, n_outputs: int, *, centred: bool) -> TargetScale:
+    """Centre and scale of every output from public bounds.
+
+    Parameters
+    ----------
+    y_bounds : array-like of shape (2,) or (n_outputs, 2)
+        Lower and upper bound, of all outputs or of each.
+    n_outputs : int
+        Number of outputs.
+    centred : bool
+        Whether targets may be shifted. Otherwise the centre is 0.
+
+    Returns
+    -------
+    scale : TargetScale
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or bounds are not finite with ``low < high``.
+    """
+    bounds = np.asarray(y_bounds, dtype=np.float64)
+    if bounds.shape == (2,):
+        bounds = np.tile(bounds, (n_outputs, 1))
+    if bounds.shape != (n_outputs, 2):
+        raise ValueError(
+            "y_bounds must be a pair (low, high), or one pair per output of y, got shape "
+            f"{bounds.shape} for {n_outputs} outputs"
+        )
+    low, high = bounds.T
+    with np.errstate(all="ignore"):
+        widths = high - low
+        scale = widths / (2.0 * _BOUND_SCALES)
+    right = np.isfinite(widths) & (scale > 0)
+    if not right.all():
+        output = int(np.argmin(right))
+        where = f"; those of output {output} are" if n_outputs > 1 else ", got"
+        raise ValueError(
+            f"y_bounds must be finite, with low < high{where} ({low[output]:g}, {high[output]:g})"
+        )
+    if not centred:
+        return TargetScale(np.zeros(n_outputs), np.abs(bounds).max(axis=1) / _BOUND_SCALES)
+    return TargetScale(low + widths / 2.0, scale)
+
+
+def warn_missed(intercept: FloatArray) -> None:
+    """Warn where the released intercept lies outside of public bounds.
+
+    Parameters
+    ----------
+    intercept : ndarray of shape (n_outputs,)
+        In units of the scale, from the centre.
+    """
+    outside = np.flatnonzero(np.abs(intercept) > _BOUND_SCALES)
+    if outside.size:
+        where = "" if len(intercept) == 1 else f" of output {', '.join(map(str, outside))}"
+        warn(
+            f"the intercept{where} lies outside of y_bounds: are they in the units of y? (If they "
+            "are, features are far from centred, or the budget is too small)",
+            UtilityWarning,
+        )
 
 
 def plan_target_scale(budget: PrivacyCost, n_outputs: int) -> tuple[PlannedRelease, ...]:

@@ -1,5 +1,8 @@
 """Differentially private generalised linear models with a log link."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 

@@ -1,5 +1,8 @@
 """Differentially private regression by Huber's loss."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -119,7 +122,7 @@ class DPHuberRegressor(RobustRegressor):
         self.scale_ = found * unit
         return HuberLoss(self.threshold, found), found
 
-    def _penalty(self, unit: float) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return self.alpha * unit
 
     def _copy_twin(self, X: Any, y: NDArray) -> Any:

@@ -1,5 +1,8 @@
 """Differentially private logistic regression, binary and multinomial."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -25,7 +28,7 @@ class DPLogisticRegression(PrivateClassifier):
         Privacy budget of the whole fit. ``inf`` fits scikit-learn's `LogisticRegression`.
     delta : float, default=1e-5
         Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
-    classes : array-like of shape (n_classes,), default=None
+    classes : array-like of shape (n_classes,) or set, default=None
         All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
         are read from y, which is not covered by the guarantee and warned about.
     C : float, default=1.0
@@ -64,8 +67,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -183,7 +186,7 @@ default="preconditioned-gradient-descent"
     def _loss(self, n_outputs: int) -> Loss:
         return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
 
-    def _l2_penalty(self) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(1.0 / self.C, 1e300)
 
     def make_non_private(self) -> LogisticRegression:

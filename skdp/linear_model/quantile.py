@@ -1,5 +1,8 @@
 """Differentially private quantile regression."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -104,7 +107,7 @@ class DPQuantileRegressor(RobustRegressor):
         found = root_mean_square(shares)
         return PinballLoss(self.quantile, SHARPNESS * found, STEP * found), 1.0
 
-    def _penalty(self, unit: float) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return 0.0
 
     def make_non_private(self) -> QuantileRegressor:

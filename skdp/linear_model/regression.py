@@ -1,5 +1,8 @@
 """Differentially private least squares: linear regression and ridge."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -36,7 +39,8 @@ class DPLinearRegression(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        or more finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs hundreds of rows at
+        epsilon 1, and more where it is smaller.
     fit_intercept : bool, default=True
         Whether to learn an intercept. Without one y is not centred.
     feature_norm : float, default=None
@@ -65,8 +69,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -163,7 +167,7 @@ default="preconditioned-gradient-descent"
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _l2_penalty(self) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return 0.0
 
     def make_non_private(self) -> LinearRegression:
@@ -183,7 +187,8 @@ class DPRidge(_PrivateLeastSquares):
     y_bounds : pair of float, or array-like of shape (n_outputs, 2), default=None
         Public lower and upper bound of y, in its units: its centre and a sixth of its width set
         the location and the scale on which residuals are clipped. None: a tenth of the budget
-        or more finds a location and a scale privately, which needs a few thousand rows.
+        or more finds a location and a scale privately, which needs hundreds of rows at
+        epsilon 1, and more where it is smaller.
     alpha : float, default=1.0
         Weight of the squared coefficients against the sum of squared residuals, as in
         scikit-learn. The intercept is not penalised.
@@ -215,8 +220,8 @@ default="preconditioned-gradient-descent"
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -321,7 +326,7 @@ default="preconditioned-gradient-descent"
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _l2_penalty(self) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return self.alpha
 
     def make_non_private(self) -> Ridge:

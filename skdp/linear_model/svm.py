@@ -1,5 +1,8 @@
 """Differentially private support vector machines: linear, for classes and for numbers."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -27,7 +30,7 @@ class DPLinearSVC(PrivateClassifier):
     Parameters
     ----------
     %(budget)s
-    classes : array-like of shape (n_classes,), default=None
+    classes : array-like of shape (n_classes,) or set, default=None
         All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
         are read from y, which is not covered by the guarantee and warned about.
     C : float, default=1.0
@@ -119,7 +122,7 @@ class DPLinearSVC(PrivateClassifier):
     def _loss(self, n_outputs: int) -> Loss:
         return SmoothHingeLoss(n_outputs)
 
-    def _l2_penalty(self) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         # Twin: half the squared coefficients beside C times the squared hinge, not half of it.
         return min(0.5 / self.C, 1e300)
 
@@ -223,7 +226,7 @@ class DPLinearSVR(RobustRegressor):
         tolerance = self.insensitivity / unit
         return InsensitiveLoss(tolerance, SHARPNESS * found, STEP * found), found
 
-    def _penalty(self, unit: float) -> float:
+    def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(STEP * unit / self.C, 1e300)
 
     def make_non_private(self) -> LinearSVR:

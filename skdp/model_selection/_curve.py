@@ -1,6 +1,11 @@
 """Scores over a range of privacy budgets, beside those of the non-private twin."""
 
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
@@ -9,21 +14,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_score
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateEstimator
-from skdp.budget import PrivacyBudget
+from skdp.budget import PrivacyBudget, set_budgets
 from skdp.cost import privacy_cost
 from skdp.twins import non_private
 
 __all__ = ["PrivacyUtilityCurve", "privacy_utility_curve"]
 
 _BAR_WIDTH = 40
+# A score, and the warnings on the way to it.
+Outcome = tuple[float, list[tuple[type[Warning], str]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,8 @@ class PrivacyUtilityCurve:
         Delta of the guarantees.
     scoring : str, callable or None
         How was scored.
+    score_name : str or None
+        What that is called. None: after `scoring`.
 
     Notes
     -----
@@ -56,6 +66,17 @@ class PrivacyUtilityCurve:
     costs: tuple[PrivacyCost, ...]
     delta: float
     scoring: str | Callable[..., float] | None = None
+    score_name: str | None = None
+
+    def __repr__(self) -> str:
+        """State the mean score for every epsilon, and that of the baseline."""
+        pairs = zip(self.epsilons, self.test_scores.mean(axis=(1, 2)), strict=True)
+        means = ", ".join(f"{epsilon:g}: {score:.3g}" for epsilon, score in pairs)
+        name = self.score_name or name_of_score(self.scoring)
+        text = f"{name} by epsilon {{{means}}} at delta={self.delta:g}"
+        if self.baseline_scores is not None:
+            text += f", baseline {self.baseline_scores.mean():.3g}"
+        return f"{type(self).__name__}({text})"
 
     @property
     def mus(self) -> NDArray[np.float64]:
@@ -208,7 +229,10 @@ def privacy_utility_curve(
         tasks += [(baseline, split) for split in splits]
     run = Parallel(n_jobs=n_jobs, return_as="generator")
     results = run(delayed(_score)(model, X, y, scorer, split) for model, split in tasks)
-    scores = np.array(list(_with_progress(results, len(tasks)) if verbose else results))
+    outcomes = list(_with_progress(results, len(tasks)) if verbose else results)
+    scores = np.array([score for score, _ in outcomes])
+    for category, text in dict.fromkeys(found for _, caught in outcomes for found in caught):
+        warn(text, category)
     n_private = len(models) * len(splits) * n_repeats
     return PrivacyUtilityCurve(
         epsilons=budgets,
@@ -217,7 +241,24 @@ def privacy_utility_curve(
         costs=costs,
         delta=costs[0].reference_delta,
         scoring=scoring,
+        score_name=name_of_score(scoring, budgeted),
     )
+
+
+def name_of_score(scoring: Any, estimator: Any = None) -> str:
+    """Name of a score, as it is written in `scoring` or by what the estimator's own one is.
+
+    Parameters
+    ----------
+    scoring : str, callable or None
+        As in `privacy_utility_curve`.
+    estimator : estimator, default=None
+        What is scored.
+    """
+    if scoring is None and estimator is not None:
+        own = "R2" if is_regressor(estimator) else "score"
+        return "accuracy" if is_classifier(estimator) else own
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _checked_epsilons(epsilons: ArrayLike) -> NDArray[np.float64]:
@@ -238,6 +279,7 @@ def _with_total(estimator: Any) -> Any:
     if isinstance(estimator, PrivateEstimator | PrivacyBudget):
         return estimator
     cost = privacy_cost(estimator)
+    estimator = clone(estimator).set_params(**set_budgets(estimator))  # replaced by the total
     return PrivacyBudget(estimator, delta=cost.reference_delta, neighboring=cost.neighboring)
 
 
@@ -252,12 +294,25 @@ def _splits(
     return list(splitter.split(X, y, groups))
 
 
-def _score(estimator: Any, X: Any, y: Any, scorer: Any, split: tuple[Any, Any]) -> float:
-    """Fit a clone on the one part, score it on the other."""
-    return cross_val_score(estimator, X, y, scoring=scorer, cv=[split], error_score="raise")[0]
+def _score(estimator: Any, X: Any, y: Any, scorer: Any, split: tuple[Any, Any]) -> Outcome:
+    """Fit a clone on the one part, score it on the other; the score, and what was warned about.
+
+    A hundred fits would say the same a hundred times, from as many places. Python can catch
+    warnings in the main thread of a process only.
+    """
+
+    def run() -> float:
+        return cross_val_score(estimator, X, y, scoring=scorer, cv=[split], error_score="raise")[0]
+
+    if threading.current_thread() is not threading.main_thread():
+        return run(), []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        score = run()
+    return score, [(warning.category, str(warning.message)) for warning in caught]
 
 
-def _with_progress(results: Iterator[float], total: int) -> Iterator[float]:
+def _with_progress(results: Iterator[Outcome], total: int) -> Iterator[Outcome]:
     """Pass results on while drawing a bar."""
     for done, result in enumerate(results, start=1):
         filled = _BAR_WIDTH * done // total

@@ -43,13 +43,36 @@ def column_bounds(
         if len(bounds) != 2:
             raise ValueError(
                 f"bounds must be a pair (low, high), each a number or one number per column, got "
-                f"{len(bounds)} items; or a dict of pairs by column name"
+                f"{len(bounds)} items; or a dict of pairs by column name. For one pair per column: "
+                "bounds=tuple(np.transpose(pairs))"
+            )
+        if n_features == 2 and _is_ambiguous(bounds):
+            raise ValueError(
+                "bounds of two columns as lists of two numbers can mean (low, high) or one pair "
+                "per column; give a dict by column name, or two arrays: "
+                "bounds=(np.array([low_0, low_1]), np.array([high_0, high_1]))"
             )
         low, high = (_one_per_column(bound, n_features) for bound in bounds)
     half = high / 2.0 - low / 2.0
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (half >= _LEAST_HALF).all()):
-        raise ValueError("bounds must be finite, with low < high")
+    right = np.isfinite(low) & np.isfinite(high) & (half >= _LEAST_HALF)
+    if not right.all():
+        column = int(np.argmin(right))
+        name = column if names is None else repr(str(names[column]))
+        raise ValueError(
+            f"bounds must be finite, with low < high; those of column {name} are "
+            f"({low[column]:g}, {high[column]:g})"
+        )
     return low, high
+
+
+def _is_ambiguous(bounds: Any) -> bool:
+    """Whether two columns' bounds look the same as (low, high) and as a pair per column.
+
+    Two arrays can only be meant as (low, high): nobody writes pairs like that.
+    """
+    if isinstance(bounds, np.ndarray):
+        return bounds.ndim == 2
+    return all(isinstance(bound, list | tuple) for bound in bounds)
 
 
 def _one_per_column(bound: Any, n_features: int) -> FloatArray:
@@ -75,7 +98,11 @@ def _by_name(
             f"missing: {missing}, unknown: {unknown}"
         )
     pairs = [np.asarray(bounds[name], dtype=np.float64) for name in names]
-    if any(pair.shape != (2,) for pair in pairs):
-        raise ValueError("bounds by column name must be pairs (low, high)")
+    for name, pair in zip(names, pairs, strict=True):
+        if pair.shape != (2,):
+            raise ValueError(
+                f"bounds by column name must be pairs (low, high); column {str(name)!r} has shape "
+                f"{pair.shape}"
+            )
     low, high = np.reshape(pairs, (n_features, 2)).T
     return low, high

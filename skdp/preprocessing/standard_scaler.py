@@ -1,6 +1,8 @@
 """Differentially private standardisation of columns."""
 
-import warnings
+# Signatures in `help` show the names of types, not what they stand for.
+from __future__ import annotations
+
 from math import isinf
 from numbers import Integral
 from typing import Any
@@ -13,9 +15,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._location import find_location, plan_location, warn_location
-from skdp._moments import plan_moments, release_moments, variance_doubt
+from skdp._moments import at_a_bound, plan_moments, release_moments, variance_doubt
 from skdp._threads import Workers, workers
 from skdp._validation import Interval, check_features, without_data
+from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
 from skdp.exceptions import UtilityWarning
@@ -27,6 +30,12 @@ __all__ = ["DPStandardScaler"]
 
 # Share of the budget that finds bounds where none are given.
 _LOCATION_SHARE = 0.8
+
+
+def _listed(names: NDArray, most: int = 5) -> str:
+    """The first few names."""
+    shown = ", ".join(repr(name) for name in names[:most].tolist())
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
@@ -41,15 +50,16 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     bounds : pair, or dict of str to pair, default=None
         Public lower and upper bound of the columns, in their units: ``(low, high)`` with numbers
         for all columns, or with arrays of shape (n_features,); or a dict that gives every column,
-        by name, its pair. Values beyond are clipped to them while learning, not in `transform`.
+        by name, its pair. Lists of two numbers for two columns are refused, as they may be meant
+        either way. Values beyond are clipped to them while learning, not in `transform`.
         None: a part of the budget finds bounds privately, which needs a few thousand rows.
     with_mean : bool, default=True
         Whether `transform` subtracts the mean.
     with_std : bool, default=True
         Whether `transform` divides by the standard deviation.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one, the number of rows being public, or one record's contents
-        replaced by others (about twice the noise).
+        A record against a blank one (zero-out in the literature; the number of rows is public),
+        or one record's contents replaced by others (about twice the noise).
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -105,7 +115,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     >>> from skdp import DPStandardScaler
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1990.0], [10.0, 8.0], size=(20000, 2))
-    >>> scaler = DPStandardScaler(epsilon=1.0, bounds=([0, 1900], [120, 2030])).fit(X)
+    >>> bounds = np.array([0, 1900]), np.array([120, 2030])  # low, high
+    >>> scaler = DPStandardScaler(epsilon=1.0, bounds=bounds).fit(X)
     >>> bool(abs(scaler.transform(X).std() - 1) < 0.1)
     True
     """
@@ -190,7 +201,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         moments = plan_moments(rest, n_features, second=self.with_std)
         return Plan(shape, budget, (*releases, moments))
 
-    def fit(self, X: ArrayLike, y: object = None) -> "DPStandardScaler":
+    def fit(self, X: ArrayLike, y: object = None) -> DPStandardScaler:
         """Learn private means and standard deviations.
 
         Parameters
@@ -212,17 +223,24 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             names = getattr(self, "feature_names_in_", None)
             bounds = column_bounds(self.bounds, n_features, names)
         plan = self.plan(n_samples, n_features)
-        self.n_samples_seen_ = plan.shape.n_rows
         if not plan.budget.is_finite:
+            self.n_samples_seen_ = plan.shape.n_rows
             twin = self.make_non_private().fit(data)
             self.mean_, self.var_, self.scale_ = twin.mean_, twin.var_, twin.scale_
             self._finish_non_private(plan)
             return self
         noise = self._start(plan)
-        self.mean_ = self.var_ = self.scale_ = None
+        mean = deviation = None
         if self._learns:
             with workers(self.n_jobs) as pool:
-                self._learn(data, bounds, plan, noise, pool)
+                mean, deviation = self._learn(data, bounds, plan, noise, pool)
+        self.n_samples_seen_ = plan.shape.n_rows
+        self.mean_ = mean
+        self.scale_ = deviation if self.with_std else None
+        self.var_ = None
+        if self.scale_ is not None:
+            with np.errstate(over="ignore"):
+                self.var_ = np.square(self.scale_)
         self._finish(plan, noise)
         return self
 
@@ -233,7 +251,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         plan: Plan,
         noise: NoiseCore,
         pool: Workers,
-    ) -> None:
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n_rows = plan.shape.n_rows
         options: dict[str, Any] = {
             "n_rows": n_rows,
@@ -255,25 +273,31 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         mean, deviation = release_moments(X, *bounds, second=self.with_std, **options)
         if found is None:
             self._warn_noise(noise, n_rows)
+            self._warn_missed(at_a_bound(mean, *bounds, noise=noise, n_rows=n_rows))
         else:
             mean[found.unscaled] = 0.0
             deviation[found.unscaled] = 1.0
-        self.mean_ = mean
-        if self.with_std:
-            self.scale_ = deviation
-            with np.errstate(over="ignore"):
-                self.var_ = np.square(deviation)
+        return mean, deviation
 
     def _warn_noise(self, noise: NoiseCore, n_rows: int) -> None:
         doubt = variance_doubt(noise, n_rows)
         if self.with_std and doubt > 1.0 / 3.0:
-            warnings.warn(
+            warn(
                 "the noise of the variances is as large as the variance of values spread evenly "
                 f"between the bounds (standard deviation {doubt:.3g} of a quarter of the squared "
                 f"width, with {n_rows} rows): scales are guesses; use a larger budget or fewer "
                 "columns",
                 UtilityWarning,
-                stacklevel=5,
+            )
+
+    def _warn_missed(self, missed: NDArray[np.bool_]) -> None:
+        if missed.any():
+            names = getattr(self, "feature_names_in_", np.arange(len(missed)))
+            warn(
+                f"the noise does not tell the mean of columns {_listed(names[missed])} from one of "
+                "their bounds, as if all values were there or beyond: are `bounds` in the units "
+                "of X?",
+                UtilityWarning,
             )
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:

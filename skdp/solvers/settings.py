@@ -10,19 +10,26 @@ from skdp.plan import ProblemShape
 
 __all__ = ["SolverSettings", "choose_settings", "default_feature_norm"]
 
-# The signal-to-noise number s = mu n / sqrt(parameters) from which second moments are worth their
-# price.
-_GRAM_PAYS = 60.0
+# Second moments are worth their price from this signal-to-noise number s = mu n / sqrt(parameters)
+# and this s' = mu n / d^1.5 on: a quarter of s' is their mean eigenvalue over the spectral norm of
+# their noise. Regression gains from them well below that.
+_GRAM_PAYS = {
+    **dict.fromkeys(("logistic", "softmax", "hinge", "hinges"), (60.0, 1.5)),
+    **dict.fromkeys(("squared", "absolute", "log-link"), (40.0, 0.0)),
+}
 # From these on, fewer steps are enough: pairs of (s, number of steps), the last that applies.
 _STEPS = {
     "logistic": ((0.0, 16), (5e3, 12)),
     "softmax": ((0.0, 20),),
     "hinge": ((0.0, 16), (5e3, 12)),
     "hinges": ((0.0, 20),),
-    "squared": ((0.0, 20), (1e3, 12), (2e4, 8)),
+    "squared": ((0.0, 20), (3e3, 12), (2e4, 8)),
     "absolute": ((0.0, 30), (1e4, 20)),
     "log-link": ((0.0, 32),),
 }
+# From this s on, regression affords second moments that tell nearly collinear features apart; with
+# a still lower floor a few draws go astray on such features.
+_CLEAR = 500.0
 # More columns than this have no second moments: a matrix of them would take over 128 MB.
 _GRAM_COLUMNS = 4096
 _CONSTANT = 0.25
@@ -104,9 +111,11 @@ def choose_settings(
     """
     directions = max(1, shape.n_outputs - 1) if loss.rule in ("softmax", "hinges") else 1
     signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
+    moments = mu * shape.n_rows / shape.n_features**1.5
     wanted = chosen.get("gram_share")
     if wanted is None:
-        pays = loss.rule in ("squared", "absolute", "log-link") or signal >= _GRAM_PAYS
+        least_signal, least_moments = _GRAM_PAYS[loss.rule]
+        pays = signal >= least_signal and moments >= least_moments
         use_gram = preconditioned and pays and shape.n_features <= _GRAM_COLUMNS
     else:
         use_gram = preconditioned and wanted > 0
@@ -138,8 +147,8 @@ def _with_gram(loss: str, signal: float) -> dict[str, Any]:
             clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))),
             learning_rate=1.0,
             momentum=0.0,
-            gram_share=0.15,
-            ridge_floor=2.0,
+            gram_share=0.15 if signal < _CLEAR else 0.3,
+            ridge_floor=2.0 if signal < _CLEAR else 1.5,
             row_slack=8.0,  # a numeric outcome is linear far out
         )
         return rule
@@ -184,5 +193,5 @@ def _plain(loss: str, signal: float) -> dict[str, Any]:
         rule.update(momentum=0.8, averaged=0.2, row_slack=2.0, travel=0.22, fastest=8.0)
     else:
         rule.update(clip_norm=min(1.0, max(0.5, 0.2 * signal ** (1 / 3))), max_iter=40)
-        rule.update(momentum=0.8, averaged=0.5, row_slack=8.0, travel=0.4, fastest=1.0)
+        rule.update(momentum=0.8, averaged=0.5, row_slack=8.0, travel=0.1, fastest=1.0)
     return rule
