@@ -12,7 +12,8 @@ figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.7), layout="constrained")
 
 # Noise as skdp draws it: the release of a vector of zeros.
 d, draws = 500, 4000
-mechanism = GaussianMechanism(epsilon=1.0, delta=1e-5, n_releases=draws).fit(np.zeros((1, d)))
+mechanism = GaussianMechanism(epsilon=1.0, sensitivity=1.0, n_releases=draws)
+mechanism.fit(np.zeros((1, d)))
 noise = np.stack([mechanism.release(np.zeros(d)) for _ in range(draws)]) / mechanism.sigma_
 directions = {
     "first coordinate": np.eye(d)[0],
