@@ -117,6 +117,8 @@ class ExactTotal:
 
     def add(self, block: NDArray[np.float64] | NDArray[np.int64]) -> None:
         """Add an array of integers (int64, or float64 holding exact integers)."""
+        if block.dtype.kind == "f" and not np.isfinite(block).all():
+            raise OverflowError("a sum of bounded numbers is not finite: this is a bug of skdp")
         integers = block.astype(np.int64, copy=False)
         self.high += integers >> _LIMB_BITS
         self.low += integers & _LIMB_MASK
@@ -343,6 +345,8 @@ def coefficients_to_grid(coefficients: FloatArray, bits: int) -> FloatArray:
     rounding, half a step per entry, is covered by choosing the power of two above twice the norm
     when the number of columns is below ``4**(52 - bits)``.
     """
+    # A run that diverges must stay finite, or products with rows would not be numbers.
+    coefficients = np.clip(np.nan_to_num(coefficients, nan=0.0), -(2.0**500), 2.0**500)
     norms = np.sqrt(np.einsum("i...,i...->...", coefficients, coefficients))
     exponents = np.frexp(norms)[1] + 1  # norm < 2**(exponent - 1)
     step = np.ldexp(1.0, exponents - (MANTISSA_BITS - bits))

@@ -117,9 +117,11 @@ class ClassWeightedLoss(Loss):
     def __init__(self, loss: Loss, weights: FloatArray) -> None:
         self.loss = loss
         self.rule, self.zero_sum = loss.rule, loss.zero_sum
-        self.curvature, self.residual_bound = loss.curvature, loss.residual_bound
+        self.residual_bound = loss.residual_bound
         largest = float(weights.max())
         self.unit = loss.unit * largest
+        # A bound where all records of some direction have the largest weight.
+        self.curvature = loss.curvature * largest
         self.relative = weights / largest
 
     def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:

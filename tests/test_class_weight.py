@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
-from skdp import DPLinearSVC, DPLogisticRegression
+from skdp import DPLinearSVC, DPLogisticRegression, non_private
 from skdp.losses import ClassWeightedLoss, LogisticLoss, SoftmaxLoss
 
 CLASSIFIERS = [DPLogisticRegression, DPLinearSVC]
@@ -82,3 +83,18 @@ def test_labels_that_are_no_classes_are_refused():
         DPLogisticRegression(classes=[0, 1], class_weight={0: 1.0, 5: 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="zero for every class"):
         DPLogisticRegression(classes=[0, 1], class_weight={0: 0.0, 1: 0.0}).fit(X, y)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.05])
+def test_a_direction_of_the_rare_class_alone_does_not_diverge(rate):
+    # A feature that varies in the rare class only has its curvature times the largest weight.
+    rng = np.random.default_rng(0)
+    y = (rng.random(40_000) < rate).astype(int)
+    X = rng.normal(size=(40_000, 3))
+    X[:, 0] += y
+    X[:, 1] *= np.where(y == 1, 1.0, 0.05)
+    model = DPLogisticRegression(10.0, classes=[0, 1], class_weight="balanced").fit(X, y)
+    weights = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    twin = non_private(model).fit(X, y)
+    mine, theirs = (log_loss(y, m.predict_proba(X), sample_weight=weights) for m in (model, twin))
+    assert mine < theirs + 0.1

@@ -205,3 +205,26 @@ def test_without_an_intercept_the_model_goes_through_one():
     )
     assert model.intercept_ == 0.0
     assert np.allclose(model.coef_, COEF, atol=0.2)
+
+
+def test_a_run_that_diverges_poisons_no_sum():
+    # Coefficients beyond the range of squares make predictors that are not numbers.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = rng.poisson(np.exp(0.3 * X[:, 0]))
+    model = DPPoissonRegressor(
+        alpha=10, learning_rate=1e6, gram_share=0.15, max_iter=52, y_bounds=(0, 10)
+    )
+    totals = []
+    release = NoiseCore.release
+
+    def spy(self, bounded):
+        totals.append(bounded)
+        return release(self, bounded)
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(NoiseCore, "release", spy)
+        model.fit(X, y)
+    (level,) = [b for b in totals if b.name == "level"]
+    assert abs(level.total.to_float(level.unit)[0]) <= 400 * level.sensitivity

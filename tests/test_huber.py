@@ -102,3 +102,14 @@ def test_without_privacy_it_has_the_scale_of_the_twin():
 def test_thresholds_that_make_no_sense_are_refused(threshold):
     with pytest.raises(ValueError, match="threshold"):
         DPHuberRegressor(threshold=threshold).plan(100, 2)
+
+
+@pytest.mark.parametrize("solver", ["preconditioned-gradient-descent", "gradient-descent"])
+@pytest.mark.parametrize("alpha", [5e4, 5e6])
+def test_a_strong_penalty_holds_when_the_scale_is_found_on_the_way(alpha, solver):
+    # The scale changes the penalty after some steps: the steps must know.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 3))
+    y = X @ [1.5, -2.0, 0.5] + 0.5 * rng.normal(size=5000)
+    model = DPHuberRegressor(3.0, alpha=alpha, y_bounds=(-1, 1), solver=solver).fit(X, y)
+    assert np.abs(model.coef_).max() < 0.2

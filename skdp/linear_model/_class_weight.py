@@ -106,6 +106,7 @@ def weigh_classes(
         weights = n_rows / (len(classes) * sizes)
     else:
         weights = weights_by_code(class_weight, classes)
-    mean = float(weights @ sizes / sizes.sum())
-    relative = np.minimum(weights / mean, _LARGEST)
-    return ClassWeightedLoss(loss, relative), mean
+    largest = float(weights.max())
+    shares = weights / largest  # extreme weights neither overflow nor vanish
+    mean = float(shares @ sizes / sizes.sum())
+    return ClassWeightedLoss(loss, np.minimum(shares / mean, _LARGEST)), largest * mean

@@ -116,7 +116,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
             loss, mean = weigh_classes(
                 loss, self.class_weight, classes, codes, plan, noise, self.neighboring
             )
-            penalty /= mean
+            penalty = min(penalty / mean, 1e300)
         outputs = None if plan.shape.n_outputs == 1 else plan.shape.n_outputs
         theta = self._descend(rows, codes, plan, noise, outputs, loss=loss, l2_penalty=penalty)
         return self._in_units(theta, rows)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import exp, log, sqrt
+from math import exp, frexp, log, sqrt
 from numbers import Real
 from typing import Any
 
@@ -23,7 +23,7 @@ from skdp.exceptions import UtilityWarning
 from skdp.linear_model._base import PrivateLinearModel
 from skdp.linear_model._positive_target import find_target_mean, plan_target_mean
 from skdp.losses import LogLinkLoss, Loss
-from skdp.noise import NoiseCore
+from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
 
 __all__ = ["LogLinkRegressor"]
@@ -175,10 +175,12 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
 
         Clipped gradients pull the level of a skewed target down; here the clip is far wider.
         """
-        places = 2.0**_LEVEL_BITS
+        sigma = noise.sigma("level")
+        places = 2.0 ** min(_LEVEL_BITS, MAX_SIGMA_BITS - frexp(sigma)[1])
 
         def share(predictor: FloatArray, live: NDArray[np.bool_], part: slice) -> FloatArray:
             residual = loss.residual(predictor, scaled[part])[live]
+            residual[np.isnan(residual)] = 0.0  # one record must never poison a sum
             integers = np.rint(np.clip(residual, -_LEVEL_BOUND, _LEVEL_BOUND) * places)
             return integers.sum(keepdims=True)
 
@@ -186,7 +188,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         sensitivity = _LEVEL_BOUND * relation_factor(self.neighboring)
         released = noise.release(BoundedSum("level", total, 1.0 / places, sensitivity))
         excess = float(released[0]) * loss.unit / n_rows
-        doubt = noise.sigma("level") * loss.unit / n_rows
+        doubt = sigma * loss.unit / n_rows
         excess *= max(0.0, 1.0 - (doubt / excess) ** 2) if excess else 0.0
         # Sums of the two parts of the residual, if their sizes are those of a fitted model.
         power = loss.power

@@ -123,7 +123,7 @@ class DPHuberRegressor(RobustRegressor):
         return HuberLoss(self.threshold, found), found
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
-        return self.alpha * unit
+        return min(self.alpha * unit, 1e300)
 
     def _copy_twin(self, X: Any, y: NDArray) -> Any:
         twin = super()._copy_twin(X, y)

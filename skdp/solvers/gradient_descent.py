@@ -19,6 +19,7 @@ from skdp.solvers.settings import SolverSettings, choose_settings
 __all__ = ["GradientDescent", "PreconditionedGradientDescent"]
 
 FloatArray = NDArray[np.float64]
+Step = Callable[[FloatArray], FloatArray]
 _BITS = 20
 
 
@@ -118,7 +119,8 @@ class GradientDescent:
         -------
         coefficients : ndarray of shape (n_columns,) or (n_columns, n_outputs)
         """
-        step = self._preconditioner(rows, loss, settings, noise, n_rows, penalty)
+        step_for = self._preconditioner(rows, loss, settings, noise, n_rows)
+        step = step_for(penalty)
         shape = (rows.n_columns,) if n_outputs is None else (rows.n_columns, n_outputs)
         weights = penalty if n_outputs is None else penalty[:, None]
         theta, velocity = np.zeros(shape), np.zeros(shape)
@@ -130,7 +132,8 @@ class GradientDescent:
             theta = rows.round_coefficients(theta)
             if adapt is not None and (changed := adapt(iteration, theta)) is not None:
                 loss, factor = changed
-                weights = weights * factor
+                penalty, weights = penalty * factor, weights * factor
+                step, velocity = step_for(penalty), np.zeros(shape)
             gradient = noise.release(
                 rows.gradient_sum("gradient", theta, loss, targets, settings.clip_norm)
             )
@@ -152,13 +155,16 @@ class GradientDescent:
         settings: SolverSettings,
         noise: NoiseCore,
         n_rows: int,
-        penalty: FloatArray,
-    ) -> Any:
-        """Function that turns a gradient into a step."""
+    ) -> Callable[[FloatArray], Step]:
+        """Function that gives, for a penalty, the function that turns a gradient into a step."""
         if not settings.gram_share:
-            # The penalty's part of the step is taken implicitly: stable however strong it is.
-            curvature = n_rows + settings.learning_rate * penalty
-            return lambda gradient: (gradient.T / curvature).T
+
+            def plain(penalty: FloatArray) -> Step:
+                # The penalty's part of the step is taken implicitly: stable however strong it is.
+                curvature = n_rows + settings.learning_rate * penalty
+                return lambda gradient: (gradient.T / curvature).T
+
+            return plain
         bounded = rows.gram("second moments")
         released = noise.release(bounded)
         p = rows.n_columns
@@ -172,9 +178,13 @@ class GradientDescent:
         # least value keeps the factorisation possible when the user wants no floor.
         least = 2.0**-40 * max(values[-1], sigma)
         values = np.maximum(values, 0.0) + max(settings.ridge_floor * sigma * sqrt(p), least)
-        hessian = loss.curvature * (vectors * values) @ vectors.T + np.diag(penalty)
-        factor = cho_factor(hessian)
-        return lambda gradient: cho_solve(factor, gradient)
+        curvature = loss.curvature * (vectors * values) @ vectors.T
+
+        def preconditioned(penalty: FloatArray) -> Step:
+            factor = cho_factor(curvature + np.diag(penalty))
+            return lambda gradient: cho_solve(factor, gradient)
+
+        return preconditioned
 
 
 class PreconditionedGradientDescent(GradientDescent):
