@@ -511,3 +511,21 @@ def test_release_moves_values_less_than_it_charges(m, sensitivity, monkeypatch):
 def test_clipping_to_zero_is_zero():
     rows = np.array([[3.0, 4.0], [0.0, 0.0]])
     assert not clip_integers(rows, np.zeros(2)).any() and not rows.any()
+
+
+@pytest.mark.parametrize("function", [np.tanh, np.exp, np.log2, np.log])
+def test_assumption_3_elementwise_functions_do_not_look_around(function):
+    rng = np.random.default_rng(0)
+    values = np.abs(3.0 * rng.normal(size=4099))
+    whole = function(values)
+    for start in range(1, 18):
+        assert np.array_equal(function(values[start:]), whole[start:])  # rows moved up
+        assert np.array_equal(function(values[::start]), whole[::start])
+        assert np.array_equal(function(values[start : 2 * start].copy()), whole[start : 2 * start])
+    order = rng.permutation(len(values))
+    assert np.array_equal(function(values[order]), whole[order])
+    alone = np.array([function(values[i : i + 1])[0] for i in range(0, 4099, 7)])
+    assert np.array_equal(alone, whole[::7])
+    # A function that looks at its place would be seen.
+    placed = values + np.arange(len(values)) * np.spacing(values)
+    assert not np.array_equal(placed[1:], values[1:] + np.arange(4098) * np.spacing(values[1:]))
