@@ -120,8 +120,10 @@ class ClassWeightedLoss(Loss):
         self.residual_bound = loss.residual_bound
         largest = float(weights.max())
         self.unit = loss.unit * largest
-        # A bound where all records of some direction have the largest weight.
-        self.curvature = loss.curvature * largest
+        # Where all records of some direction have the largest weight the curvature is `largest`
+        # times as high, elsewhere it is about as without weights. The bound for all cases makes
+        # steps too short (97% agreement with the twin fell to 95%), none at all diverges.
+        self.curvature = loss.curvature * largest**0.7
         self.relative = weights / largest
 
     def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
