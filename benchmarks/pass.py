@@ -14,8 +14,9 @@ import numpy as np
 from _timing import best_times
 from scipy.special import expit
 
+from skdp._dense_rows import DenseRows
 from skdp._threads import workers
-from skdp.engine import DenseRows, Grid
+from skdp.engine import Grid
 from skdp.losses import LogisticLoss
 
 

@@ -2,7 +2,7 @@
 
 They read the working copy without converting it to float64 first, which halves a pass. All sums
 are of integers below ``2**53`` and hence exact, so the compiler may reorder and contract them:
-results are bitwise those of the numpy code in `skdp.engine`, which is the reference.
+results are bitwise those of the numpy code in `skdp._dense_rows`, which is the reference.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from skdp import engine
+from skdp import _dense_rows, engine
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning"),
@@ -89,7 +89,7 @@ def test_a_seeded_fit_does_not_depend_on_how_the_work_is_done(entry):
             if not serial:
                 patch.setattr(engine, "_SERIAL_ENTRIES", 0)
             if compiled:  # where numba is installed
-                patch.setattr(engine, "_COMPILED_ENTRIES", 0)
+                patch.setattr(_dense_rows, "_COMPILED_ENTRIES", 0)
             rows = LAYOUTS[layout](X[order])
             fitted = registry.fit(estimator, rows, None if y is None else y[order])
         assert learned(fitted) == want

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
 from skdp import _lattice, engine
+from skdp._dense_rows import DenseRows
 from skdp._lattice import (
     ExactTotal,
     block_rows,
@@ -26,7 +27,7 @@ from skdp._lattice import (
     round_rows,
 )
 from skdp._sparse_rows import SparseRows
-from skdp.engine import DenseRows, Grid
+from skdp.engine import Grid
 from skdp.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

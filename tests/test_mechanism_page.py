@@ -10,8 +10,9 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
 from skdp import GaussianMechanism
+from skdp._dense_rows import DenseRows
 from skdp.accounting import PrivacyCost, classic_sigma, gdp_delta, gdp_epsilon, gdp_mu
-from skdp.engine import DenseRows, Grid
+from skdp.engine import Grid
 
 PAGE = Path(__file__).parents[1] / "docs" / "mechanism.rst"
 EPSILONS = [1e-3, 0.01, 0.1, 0.3, 0.7, 0.999]

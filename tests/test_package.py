@@ -39,6 +39,7 @@ ORDER = [
     "mechanism",
     "losses",
     "engine",
+    "_dense_rows",
     "_sparse_rows",
     "_moments",
     "_location",

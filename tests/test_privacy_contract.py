@@ -30,7 +30,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 import skdp.mechanism
 import skdp.noise
-from skdp import PrivacyCost, engine
+from skdp import PrivacyCost, _dense_rows, engine
 from skdp._lattice import ExactTotal
 
 pytestmark = [
@@ -609,7 +609,7 @@ def test_rounding_to_nearest_is_caught(monkeypatch):
 
 
 def test_rows_too_long_for_second_moments_are_caught(monkeypatch):
-    monkeypatch.setattr(engine, "clip_integers", lambda integers, limit: None)
+    monkeypatch.setattr(_dense_rows, "clip_integers", lambda integers, limit: None)
     with pytest.raises(AssertionError, match="second moments.* of its claim"):
         worst_cases(gram_entry(), "add_or_remove")[0].check_releases()
 

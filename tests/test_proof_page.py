@@ -12,13 +12,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from skdp import DPLogisticRegression, DPRidge, GaussianMechanism, _lattice
+from skdp._dense_rows import DenseRows
 from skdp._lattice import ExactTotal, block_rows, clip_integers, counts, round_rows
 from skdp._location import find_location
 from skdp._moments import _BOTH, release_moments
 from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp.accounting import PrivacyCost
-from skdp.engine import DenseRows, Grid
+from skdp.engine import Grid
 from skdp.losses import Loss, SoftmaxLoss, SquaredLoss
 from skdp.noise import add_noise
 from skdp.plan import SIGMA_SLACK, relation_factor

@@ -15,13 +15,14 @@ from scipy.sparse import issparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._dense_rows import DenseRows
 from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp._validation import Interval, StrOptions, check_features, missing_values
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
-from skdp.engine import LONG, SHORT, BoundedRows, DenseRows
+from skdp.engine import LONG, SHORT, BoundedRows
 from skdp.exceptions import UtilityWarning
 from skdp.losses import Loss
 from skdp.noise import NoiseCore
