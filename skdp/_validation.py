@@ -156,7 +156,9 @@ def check_parameters(estimator: Any) -> None:
     estimator._validate_params()
 
 
-def check_budget(epsilon: float | PrivacyCost, delta: float, neighboring: str) -> PrivacyCost:
+def check_budget(
+    epsilon: float | PrivacyCost, delta: float, neighboring: str, *, pairs: bool = False
+) -> PrivacyCost:
     """The privacy budget that a private estimator's parameters ask for.
 
     Parameters
@@ -167,6 +169,8 @@ def check_budget(epsilon: float | PrivacyCost, delta: float, neighboring: str) -
         In (0, 1); not used when `epsilon` is a `PrivacyCost`.
     neighboring : {"add_or_remove", "replace"}
         The relation.
+    pairs : bool, default=False
+        Whether a pair (epsilon0, delta0) of a `PrivacyCost` can be spent.
 
     Raises
     ------
@@ -186,7 +190,12 @@ def check_budget(epsilon: float | PrivacyCost, delta: float, neighboring: str) -
                 f"epsilon is a PrivacyCost for unit={epsilon.unit!r}, but what is clipped here, "
                 "and hence protected, is a record"
             )
-        if not epsilon.mu > 0:
+        if epsilon.has_pair and not pairs:
+            raise ValueError(
+                "epsilon is a PrivacyCost with a pair (epsilon0, delta0) beside mu, which Gaussian "
+                "noise cannot make use of; give one without"
+            )
+        if not (epsilon.gaussian_mu > 0 or epsilon.has_pair):
             raise ValueError("epsilon is a PrivacyCost of zero: nothing could be released")
         return epsilon
     value = _positive_number("epsilon", epsilon)

@@ -1,9 +1,9 @@
-"""Privacy costs of Gaussian releases: a value object that converts, adds up and splits exactly."""
+"""Privacy costs: a value object that converts, adds up and splits exactly."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from skdp._gdp import (
     check_open_unit,
@@ -13,15 +13,19 @@ from skdp._gdp import (
     gdp_epsilon,
     gdp_mu,
 )
+from skdp._pairs import pair_delta, pair_epsilon, pair_of_two
+from skdp._rounding import integer_ratios, proportional, root, root_of_squares, total
 
 __all__ = ["PrivacyCost", "classic_sigma", "gdp_delta", "gdp_epsilon", "gdp_mu"]
 
 NEIGHBORING = ("add_or_remove", "replace")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class PrivacyCost:
-    """What a set of Gaussian releases costs, as one number mu of Gaussian differential privacy.
+    """What a set of releases costs, as one number mu of Gaussian differential privacy.
+
+    Releases that are not Gaussian, if there are any, add a pair (epsilon0, delta0) to it.
 
     A cost is immutable, hashable and made of plain values, so it can be stored, pickled, compared
     and used as an estimator's parameter.
@@ -42,6 +46,17 @@ class PrivacyCost:
         The delta at which `epsilon` and the printed form state epsilon.
     assumptions : tuple of str, default=()
         What the guarantee takes as public or does not cover. Kept sorted, without repeats.
+    epsilon0, delta0 : float, default=0.0
+        Sums over the releases that are not Gaussian: what each is (epsilon0, delta0)-differentially
+        private for, beside mu. A thresholded histogram, say, has a mu and a delta0.
+
+    Attributes
+    ----------
+    mu : float
+        The Gaussian privacy parameter. Absent (an AttributeError) where there is a pair beside it,
+        since it is not the cost then.
+    gaussian_mu : float
+        The Gaussian part of any cost.
 
     Raises
     ------
@@ -59,10 +74,17 @@ class PrivacyCost:
     releases are chosen after seeing earlier ones [1]_. Every rounding in this class goes to the
     safe side: conversions never understate a cost, and parts never add up to more than the whole.
 
+    With a pair beside mu, and d the curve of mu, ``p = e^epsilon0 / (1 + e^epsilon0)``,
+    ``delta(epsilon) = delta0 + (1 - delta0) (p d(epsilon - epsilon0) + (1 - p) d(epsilon +
+    epsilon0))`` [2]_. Pairs add up. This curve holds for releases that were planned in advance: who
+    decides by it when to stop, as a ledger would, can exceed it.
+
     References
     ----------
     .. [1] J. Dong, A. Roth and W. Su, "Gaussian differential privacy", JRSS B 84(1), 2022,
        Corollary 3.3 (composition) and Corollary 2.13 (conversion).
+    .. [2] P. Kairouz, S. Oh and P. Viswanath, "The composition theorem for differential privacy",
+       ICML 2015, Theorem 3.3.
 
     Examples
     --------
@@ -75,29 +97,71 @@ class PrivacyCost:
     0.469 0.854
     >>> PrivacyCost.compose([scaler, model]).mu <= budget.mu
     True
+    >>> PrivacyCost(0.2, delta0=1e-6)
+    PrivacyCost(gaussian_mu=0.2, delta0=1e-06, epsilon=0.730783 at delta=1e-05, \
+neighboring='add_or_remove')
     """
 
-    mu: float
-    neighboring: str = "add_or_remove"
-    unit: str = "record"
-    reference_delta: float = 1e-5
-    assumptions: tuple[str, ...] = ()
+    gaussian_mu: float = field(init=False)  # given as mu
+    neighboring: str
+    unit: str
+    reference_delta: float
+    assumptions: tuple[str, ...]
+    epsilon0: float
+    delta0: float
 
-    def __post_init__(self) -> None:
-        """Check the fields and bring them to their one form."""
-        object.__setattr__(self, "mu", check_real(self.mu, "mu"))
-        if self.neighboring not in NEIGHBORING:
-            raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {self.neighboring!r}")
-        if not isinstance(self.unit, str) or not self.unit:
-            raise ValueError(f"unit must be a word such as 'record', got {self.unit!r}")
-        delta = check_open_unit(self.reference_delta, "reference_delta")
-        object.__setattr__(self, "reference_delta", delta)
-        texts: object = self.assumptions
-        if isinstance(texts, str):  # it would be taken apart into letters
+    def __init__(
+        self,
+        mu: float,
+        neighboring: str = "add_or_remove",
+        unit: str = "record",
+        reference_delta: float = 1e-5,
+        assumptions: Iterable[str] = (),
+        *,
+        epsilon0: float = 0.0,
+        delta0: float = 0.0,
+    ) -> None:
+        if neighboring not in NEIGHBORING:
+            raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+        if not isinstance(unit, str) or not unit:
+            raise ValueError(f"unit must be a word such as 'record', got {unit!r}")
+        if isinstance(assumptions, str):  # it would be taken apart into letters
             raise TypeError("assumptions must be a sequence of strings, not one string")
-        if not all(isinstance(text, str) for text in self.assumptions):
+        texts = set(assumptions)
+        if not all(isinstance(text, str) for text in texts):
             raise TypeError("assumptions must be a sequence of strings")
-        object.__setattr__(self, "assumptions", tuple(sorted(set(self.assumptions))))
+        values = (
+            check_real(mu, "mu"),
+            neighboring,
+            unit,
+            check_open_unit(reference_delta, "reference_delta"),
+            tuple(sorted(texts)),
+            check_real(epsilon0, "epsilon0"),
+            check_real(delta0, "delta0", upper=1.0),
+        )
+        for item, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, item.name, value)
+
+    def _with(self, **changes: Any) -> Self:
+        """The same cost with other fields, the Gaussian part called `mu`."""
+        kept = {item.name: getattr(self, item.name) for item in fields(self)}
+        kept["mu"] = kept.pop("gaussian_mu")
+        return type(self)(**{**kept, **changes})
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian privacy parameter, where it is the whole cost."""
+        if self.has_pair:
+            raise AttributeError(
+                "mu is not the whole cost: there is a pair (epsilon0, delta0) beside it; use "
+                "epsilon(delta), or gaussian_mu for the Gaussian part"
+            )
+        return self.gaussian_mu
+
+    @property
+    def has_pair(self) -> bool:
+        """Whether a pair (epsilon0, delta0) stands beside mu."""
+        return self.epsilon0 > 0.0 or self.delta0 > 0.0
 
     @classmethod
     def from_epsilon(
@@ -189,8 +253,8 @@ class PrivacyCost:
     def compose(cls, costs: Iterable["PrivacyCost"]) -> Self:
         """Return the cost of all the releases together.
 
-        The sum of the squares of mu is exact and its root rounded up, so one cost composes to
-        itself and the order does not matter.
+        The sum of the squares of mu is exact and its root rounded up, and so are the sums of
+        epsilon0 and of delta0: one cost composes to itself and the order does not matter.
 
         Parameters
         ----------
@@ -213,19 +277,15 @@ class PrivacyCost:
         first = parts[0]
         for part in parts[1:]:
             first._check_same_kind(part, "composed")
-        if all(part.is_finite for part in parts):
-            ratios = [part.mu.as_integer_ratio() for part in parts]
-            scale = max(bottom for _, bottom in ratios)  # a power of two, as they all are
-            total = sum((top * (scale // bottom)) ** 2 for top, bottom in ratios)
-            mu = _square_root(total, scale * scale, up=True)
-        else:
-            mu = math.inf
+        mus = [part.gaussian_mu for part in parts]
         return cls(
-            mu,
+            root_of_squares(mus) if math.inf not in mus else math.inf,
             first.neighboring,
             first.unit,
             min(part.reference_delta for part in parts),
-            tuple(text for part in parts for text in part.assumptions),
+            [text for part in parts for text in part.assumptions],
+            epsilon0=total(part.epsilon0 for part in parts),
+            delta0=min(1.0, total(part.delta0 for part in parts)),
         )
 
     def __add__(self, other: object) -> Self:
@@ -241,7 +301,7 @@ class PrivacyCost:
     @property
     def is_finite(self) -> bool:
         """Whether there is a guarantee at all."""
-        return math.isfinite(self.mu)
+        return self.gaussian_mu < math.inf and self.epsilon0 < math.inf and self.delta0 < 1.0
 
     def epsilon(self, delta: float | None = None) -> float:
         """Return the smallest epsilon that holds at `delta`, rounded up.
@@ -255,9 +315,15 @@ class PrivacyCost:
         Returns
         -------
         float
-            The epsilon; ``inf`` where none is large enough.
+            The epsilon; ``inf`` where none is large enough: at most at `delta0`.
         """
-        return gdp_epsilon(self.reference_delta if delta is None else delta, self.mu)
+        delta = self.reference_delta if delta is None else delta
+        if not self.has_pair:
+            return gdp_epsilon(delta, self.gaussian_mu)
+        delta = check_real(delta, "delta", upper=1.0)
+        if not self.is_finite:
+            return gdp_epsilon(delta, math.inf)
+        return pair_epsilon(delta, self.gaussian_mu, self.epsilon0, self.delta0)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta that holds at `epsilon`, rounded up.
@@ -272,7 +338,12 @@ class PrivacyCost:
         float
             The delta, in [0, 1].
         """
-        return gdp_delta(epsilon, self.mu)
+        if not self.has_pair:
+            return gdp_delta(epsilon, self.gaussian_mu)
+        epsilon = check_real(epsilon, "epsilon")
+        if not self.is_finite:
+            return 1.0
+        return pair_delta(epsilon, self.gaussian_mu, self.epsilon0, self.delta0)
 
     def split(self, shares: Iterable[float]) -> tuple[Self, ...]:
         """Divide the cost into parts that compose to it.
@@ -280,7 +351,8 @@ class PrivacyCost:
         Parameters
         ----------
         shares : iterable of float
-            Shares of mu^2, positive and finite; only their proportions matter.
+            Shares of mu^2, and of epsilon0 and delta0, positive and finite; only their
+            proportions matter.
 
         Returns
         -------
@@ -301,35 +373,52 @@ class PrivacyCost:
             raise ValueError(f"shares must be positive and finite, got {weights}")
         if not self.is_finite:
             return (self,) * len(weights)
-        ratios = [weight.as_integer_ratio() for weight in weights]
-        scale = max(bottom for _, bottom in ratios)
-        units = [top * (scale // bottom) for top, bottom in ratios]
-        top, bottom = self.mu.as_integer_ratio()
-        divisor = sum(units) * bottom**2
+        units, _ = integer_ratios(weights)
+        whole = sum(units)
+        top, bottom = self.gaussian_mu.as_integer_ratio()
         # Equal shares, of which a solver has many, are computed once.
         made = {
-            unit: replace(self, mu=_square_root(unit * top**2, divisor, up=False))
+            unit: self._with(
+                mu=root(unit * top**2, whole * bottom**2, up=False),
+                epsilon0=proportional(self.epsilon0, unit, whole),
+                delta0=proportional(self.delta0, unit, whole),
+            )
             for unit in set(units)
         }
-        parts = tuple(made[unit] for unit in units)
-        if self.mu > 0.0 and any(part.mu == 0.0 for part in parts):
-            raise ValueError("a share is too small: its part of mu underflows to zero")
-        return parts
+        for name in ("gaussian_mu", "epsilon0", "delta0"):
+            if getattr(self, name) > 0.0 and any(getattr(p, name) == 0.0 for p in made.values()):
+                raise ValueError(f"a share is too small: its part of {name} underflows to zero")
+        return tuple(made[unit] for unit in units)
 
     def to_replace(self) -> Self:
         """Return the cost under the relation "replace".
 
-        Replacing a unit is removing it and adding another one, so mu doubles. This is the only
+        Replacing a unit is removing it and adding another one, so mu doubles, and a pair without
+        a Gaussian part becomes ``(2 epsilon0, (1 + e^epsilon0) delta0)``. This is the only
         conversion there is: nothing can be said in the other direction.
 
         Returns
         -------
         PrivacyCost
             The converted cost, or this one if it is under "replace" already.
+
+        Raises
+        ------
+        ValueError
+            If there is a pair beside a Gaussian part: two steps along such a curve lead out of
+            this family of curves, so the release must be accounted for under "replace" itself.
         """
         if self.neighboring == "replace":
             return self
-        return replace(self, mu=2.0 * self.mu, neighboring="replace")
+        if self.has_pair and self.gaussian_mu > 0.0:
+            raise ValueError(
+                "a cost with a pair (epsilon0, delta0) beside mu has no bound of this form under "
+                "'replace': plan the releases with neighboring='replace' instead"
+            )
+        epsilon0, delta0 = pair_of_two(self.epsilon0, self.delta0)
+        return self._with(
+            mu=2.0 * self.gaussian_mu, neighboring="replace", epsilon0=epsilon0, delta0=delta0
+        )
 
     def with_assumptions(self, *texts: str) -> Self:
         """Return the same cost with more assumptions stated.
@@ -344,7 +433,7 @@ class PrivacyCost:
         PrivacyCost
             A copy that lists them too.
         """
-        return replace(self, assumptions=self.assumptions + texts)
+        return self._with(assumptions=self.assumptions + texts)
 
     def covers(self, other: "PrivacyCost") -> bool:
         """Return whether `other` fits into this cost.
@@ -357,9 +446,10 @@ class PrivacyCost:
         Returns
         -------
         bool
-            Whether ``other.mu <= self.mu * (1 + 2**-40)``. The slack lets costs that were rounded
-            on their way (k equal parts) fit; the noise of every release is larger by as
-            much, which pays for it.
+            Whether ``mu <= self.mu * (1 + 2**-40)`` for the Gaussian part of `other`, and neither
+            its epsilon0 nor its delta0 is larger. The slack lets costs that were rounded on
+            their way (k equal parts) fit; the noise of every release is larger by as much, which
+            pays for it.
 
         Raises
         ------
@@ -367,7 +457,11 @@ class PrivacyCost:
             If the two costs differ in their relation or unit.
         """
         self._check_same_kind(other, "compared")
-        return other.mu <= self.mu + 2.0**-40 * self.mu
+        return (
+            other.gaussian_mu <= self.gaussian_mu + 2.0**-40 * self.gaussian_mu
+            and other.epsilon0 <= self.epsilon0
+            and other.delta0 <= self.delta0
+        )
 
     def _check_same_kind(self, other: "PrivacyCost", action: str) -> None:
         if not isinstance(other, PrivacyCost):
@@ -384,35 +478,19 @@ class PrivacyCost:
             )
 
     def __repr__(self) -> str:
-        """State mu and the epsilon it means at the reference delta."""
-        if self.mu == 0.0:
-            text = "mu=0, nothing released"
-        elif not self.is_finite:
+        """State mu, a pair if there is one, and the epsilon it means at the reference delta."""
+        if not self.is_finite:
             text = "mu=inf, no privacy"
+        elif not self.has_pair and self.gaussian_mu == 0.0:
+            text = "mu=0, nothing released"
         else:
-            text = f"mu={self.mu:.6g}, epsilon={self.epsilon():.6g}"
-            text += f" at delta={self.reference_delta:g}"
+            shown = {"gaussian_mu" if self.has_pair else "mu": self.gaussian_mu}
+            shown |= {"epsilon0": self.epsilon0, "delta0": self.delta0}
+            text = ", ".join(f"{name}={value:.6g}" for name, value in shown.items() if value)
+            text += f", epsilon={self.epsilon():.6g} at delta={self.reference_delta:g}"
         text += f", neighboring={self.neighboring!r}"
         if self.unit != "record":
             text += f", unit={self.unit!r}"
         if self.assumptions:
             text += f", assumptions={list(self.assumptions)}"
         return f"{type(self).__name__}({text})"
-
-
-def _square_root(top: int, bottom: int, *, up: bool) -> float:
-    """Return sqrt(top / bottom) for integers, rounded up or down to a double without error."""
-    # Scale by 4^shift so that the integer root has 54 or 55 bits, then cut it to 53; below the
-    # normal range there are fewer bits to have.
-    shift = min(55 - (top.bit_length() - bottom.bit_length()) // 2, 1074)
-    top <<= 2 * max(shift, 0)
-    bottom <<= 2 * max(-shift, 0)
-    root = math.isqrt(top // bottom)
-    extra = max(root.bit_length() - 53, 0)
-    cut = root >> extra << extra
-    if up and cut * cut * bottom != top:
-        cut += 1 << extra
-    try:
-        return math.ldexp(cut, -shift)
-    except OverflowError:
-        return math.inf

@@ -65,7 +65,9 @@ class PrivateEstimator(BaseEstimator, metaclass=ABCMeta):
     @property
     def _is_private(self) -> bool:
         """Whether noise is added: epsilon is not an explicit infinity."""
-        epsilon = self.epsilon.mu if isinstance(self.epsilon, PrivacyCost) else self.epsilon
+        epsilon = (
+            self.epsilon.gaussian_mu if isinstance(self.epsilon, PrivacyCost) else self.epsilon
+        )
         return not isinf(epsilon)
 
     def __sklearn_tags__(self) -> Any:

@@ -152,7 +152,7 @@ class Plan:
         count = sum(release.count for release in self.releases)
         return (
             f"Plan(n_rows={shape.n_rows}, n_features={shape.n_features}, "
-            f"n_outputs={shape.n_outputs}, mu={self.budget.mu:.6g}, {count} releases)"
+            f"n_outputs={shape.n_outputs}, mu={self.budget.gaussian_mu:.6g}, {count} releases)"
         )
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class Plan:
     @property
     def cost(self) -> PrivacyCost:
         """Composition of all planned releases; never above `budget`."""
-        if isinf(self.budget.mu):
+        if isinf(self.budget.gaussian_mu):
             return self.budget
         parts = [
             PrivacyCost(r.mu, self.budget.neighboring, self.budget.unit)

@@ -27,6 +27,8 @@ ORDER = [
     "_warn",
     "_threads",
     "_gdp",
+    "_rounding",
+    "_pairs",
     "accounting",
     "plan",
     "_validation",

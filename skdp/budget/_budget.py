@@ -279,7 +279,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
                 fits[name] = fits.get(name, 0) + part.times
             elif not part.cost.is_finite:
                 raise ValueError(f"no budget can be kept: {'; '.join(part.cost.assumptions)}")
-            elif part.cost.mu > 0.0:
+            elif part.is_charged:
                 raise ValueError(
                     f"the cost of step {name!r} ({type(step).__name__}) cannot be set, so it has "
                     "no place in a budget"
@@ -410,7 +410,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         epsilon: Any = self.epsilon
         steps = [self.estimator, *self.estimator.get_params(deep=True).values()]
         tags.non_deterministic = (
-            getattr(epsilon, "mu", epsilon) != inf
+            getattr(epsilon, "gaussian_mu", epsilon) != inf
             and self.random_state is None
             and any(hasattr(s, "__sklearn_tags__") and get_tags(s).non_deterministic for s in steps)
         )

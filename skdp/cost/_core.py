@@ -1,7 +1,7 @@
 """The registry of cost rules and the walk that composes them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -74,6 +74,11 @@ class CostPart:
     estimator: Any
     cost: PrivacyCost
     times: int = 1
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether it costs anything."""
+        return self.cost.gaussian_mu > 0.0 or self.cost.has_pair
 
 
 def free(obj: object) -> PrivacyCost:
@@ -350,7 +355,16 @@ def _located(cost: PrivacyCost, path: str) -> PrivacyCost:
     """The same cost; the reasons of an infinite one say where they are."""
     if cost.is_finite or not path:
         return cost
-    return replace(cost, assumptions=tuple(f"step {path!r}: {text}" for text in cost.assumptions))
+    texts = tuple(f"step {path!r}: {text}" for text in cost.assumptions)
+    return PrivacyCost(
+        cost.gaussian_mu,
+        cost.neighboring,
+        cost.unit,
+        cost.reference_delta,
+        texts,
+        epsilon0=cost.epsilon0,
+        delta0=cost.delta0,
+    )
 
 
 def privacy_cost(obj: Any) -> PrivacyCost:
@@ -426,7 +440,7 @@ def privacy_cost(obj: Any) -> PrivacyCost:
     """
     parts = cost_parts(obj)
     # What is free or without any privacy is so under every relation.
-    charged = [part for part in parts if part.cost.mu > 0.0 and part.cost.is_finite]
+    charged = [part for part in parts if part.is_charged and part.cost.is_finite]
     for part in charged[1:]:
         for kind in ("neighboring", "unit"):
             first, other = getattr(charged[0].cost, kind), getattr(part.cost, kind)
@@ -439,9 +453,11 @@ def privacy_cost(obj: Any) -> PrivacyCost:
     kind_of = next((part.cost for part in [*charged, *infinite]), PrivacyCost.zero())
     total = PrivacyCost.compose(part.cost for part in charged for _ in range(part.times))
     return PrivacyCost(
-        float("inf") if infinite else total.mu,
+        float("inf") if infinite else total.gaussian_mu,
         kind_of.neighboring,
         kind_of.unit,
         min((part.cost.reference_delta for part in charged), default=kind_of.reference_delta),
         tuple(text for part in parts for text in part.cost.assumptions),
+        epsilon0=total.epsilon0,
+        delta0=total.delta0,
     )

@@ -120,7 +120,39 @@ def _with(estimator: Any, params: dict[str, Any]) -> Any:
 
 
 def _costliest(candidates: Iterable[tuple[Any, int]]) -> Any:
-    return max((estimator for estimator, _ in candidates), key=lambda e: privacy_cost(e).mu)
+    """The estimator that costs most, or the least cost that covers all if none of them does."""
+    estimators = [estimator for estimator, _ in candidates]
+    costs = [privacy_cost(estimator) for estimator in estimators]
+    largest = _largest(costs)
+    if largest is not None:
+        return estimators[largest]
+    return PrivacyCost(
+        max(cost.gaussian_mu for cost in costs),
+        costs[0].neighboring,
+        costs[0].unit,
+        min(cost.reference_delta for cost in costs),
+        [text for cost in costs for text in cost.assumptions],
+        epsilon0=max(cost.epsilon0 for cost in costs),
+        delta0=max(cost.delta0 for cost in costs),
+    )
+
+
+def _largest(costs: list[PrivacyCost]) -> int | None:
+    """Index of the cost that no other exceeds in mu, epsilon0 or delta0, if there is one."""
+    sizes = [(cost.gaussian_mu, cost.epsilon0, cost.delta0) for cost in costs]
+    largest = tuple(map(max, zip(*sizes, strict=True)))
+    return sizes.index(largest) if largest in sizes else None
+
+
+def _worst(estimator: Any, candidates: Candidates) -> dict[str, Any]:
+    """Parameters of the candidate that costs most."""
+    largest = _largest([privacy_cost(_with(estimator, params)) for params, _ in candidates])
+    if largest is None:
+        raise ValueError(
+            "which candidate costs most is not known: one has the largest mu, another the largest "
+            "epsilon0 or delta0; use GridSearchCV, or candidates that differ in one of them"
+        )
+    return candidates[largest][0]
 
 
 # ---- training sets ----
@@ -255,8 +287,7 @@ def _sample(search: Any, n_iter: int) -> Candidates:
                 "random_state of the search to an int, or list the values"
             )
         possible += [(params, 1) for params in ParameterGrid(part)]
-    worst = max(possible, key=lambda c: privacy_cost(_with(search.estimator, c[0])).mu)
-    return [(worst[0], n_iter)]
+    return [(_worst(search.estimator, possible), n_iter)]
 
 
 def _halving(search: Any) -> Candidates:
@@ -269,13 +300,13 @@ def _halving(search: Any) -> Candidates:
         raise ValueError("n_candidates='exhaust' depends on the data; set it to an int")
     else:
         first = _sample(search, search.n_candidates)
-    worst = max(first, key=lambda c: privacy_cost(_with(search.estimator, c[0])).mu)
+    worst = _worst(search.estimator, first)
     left = sum(count for _, count in first)
     later = 0
     for _ in range(math.floor(math.log(left, search.factor))):
         left = math.ceil(left / search.factor)
         later += left
-    return [*first, (worst[0], later)]
+    return [*first, (worst, later)]
 
 
 def _relevant(estimator: Any, params: Iterable[str]) -> list[str]:

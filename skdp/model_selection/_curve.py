@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from numbers import Integral
 from typing import Any
 
@@ -80,8 +80,8 @@ class PrivacyUtilityCurve:
 
     @property
     def mus(self) -> NDArray[np.float64]:
-        """Gaussian privacy parameter mu of one fit, for every epsilon."""
-        return np.array([cost.mu for cost in self.costs])
+        """Gaussian privacy parameter mu of one fit, for every epsilon; NaN if it is not all."""
+        return np.array([nan if cost.has_pair else cost.mu for cost in self.costs])
 
     @property
     def sigmas(self) -> NDArray[np.float64]:
