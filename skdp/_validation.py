@@ -6,7 +6,7 @@ Two things are done beyond scikit-learn: what the guarantee rests on is checked 
 
 import re
 from collections.abc import Callable
-from math import inf, isnan
+from math import inf, isnan, nextafter
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,10 +21,10 @@ from sklearn.utils._param_validation import (
     make_constraint,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from skdp._warn import warn
-from skdp.accounting import PrivacyCost
+from skdp.accounting import PrivacyCost, gdp_mu
 from skdp.exceptions import PrivacyLeakWarning, PrivacyWarning
 
 __all__ = [
@@ -37,12 +37,15 @@ __all__ = [
     "check_seed",
     "declared_classes",
     "encode_labels",
+    "feature_names_in",
     "invalid_value_for",
     "missing_values",
     "without_data",
 ]
 
 FLOATS = (np.float64, np.float32)
+# Of delta, for releases that can fail. With what is left, all noise is half a percent larger.
+_FAILURE_SHARE = 0.1
 RELATIONS = ("add_or_remove", "replace")
 
 # Parameters that every private estimator has.
@@ -157,7 +160,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_budget(
-    epsilon: float | PrivacyCost, delta: float, neighboring: str, *, pairs: bool = False
+    epsilon: float | PrivacyCost, delta: float, neighboring: str, *, failure: bool = False
 ) -> PrivacyCost:
     """The privacy budget that a private estimator's parameters ask for.
 
@@ -169,8 +172,15 @@ def check_budget(
         In (0, 1); not used when `epsilon` is a `PrivacyCost`.
     neighboring : {"add_or_remove", "replace"}
         The relation.
-    pairs : bool, default=False
-        Whether a pair (epsilon0, delta0) of a `PrivacyCost` can be spent.
+    failure : bool, default=False
+        Whether what is released may fail to be Gaussian with a small probability delta0. A tenth
+        of `delta` is set aside for it, and mu is such that ``delta0 + delta(epsilon; mu)`` is at
+        most `delta`; a budget must have a delta0 of its own.
+
+    Returns
+    -------
+    budget : PrivacyCost
+        With a delta0 beside mu, if and only if one is needed.
 
     Raises
     ------
@@ -190,13 +200,23 @@ def check_budget(
                 f"epsilon is a PrivacyCost for unit={epsilon.unit!r}, but what is clipped here, "
                 "and hence protected, is a record"
             )
-        if epsilon.has_pair and not pairs:
+        if epsilon.has_pair and not failure:
             raise ValueError(
                 "epsilon is a PrivacyCost with a pair (epsilon0, delta0) beside mu, which Gaussian "
                 "noise cannot make use of; give one without"
             )
-        if not (epsilon.gaussian_mu > 0 or epsilon.has_pair):
+        if not epsilon.gaussian_mu > 0:
             raise ValueError("epsilon is a PrivacyCost of zero: nothing could be released")
+        if failure and epsilon.is_finite and not epsilon.delta0 > 0:
+            raise ValueError(
+                "epsilon is a PrivacyCost without a delta0, and categories that nobody knows "
+                "beforehand can be found with a small probability of failure only: give public "
+                "`categories`, epsilon as a number, or PrivacyCost(mu, delta0=...)"
+            )
+        if failure and epsilon.epsilon0 > 0:
+            raise ValueError(
+                "epsilon is a PrivacyCost with an epsilon0, which cannot be made use of"
+            )
         return epsilon
     value = _positive_number("epsilon", epsilon)
     tail = _positive_number("delta", delta)
@@ -204,6 +224,10 @@ def check_budget(
         raise ValueError(f"delta must be in (0, 1), got {delta!r}")
     if value == inf:
         return PrivacyCost(inf, neighboring, reference_delta=tail)
+    if failure:
+        delta0 = tail * _FAILURE_SHARE
+        rest = gdp_mu(value, nextafter(tail - delta0, 0.0))
+        return PrivacyCost(rest, neighboring, reference_delta=tail, delta0=delta0)
     return PrivacyCost.from_epsilon(value, tail, neighboring=neighboring)
 
 
@@ -242,6 +266,11 @@ def check_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> An
     if options.get("ensure_all_finite", True) is True:
         _check_finite(result, "X")
     return result
+
+
+def feature_names_in(estimator: Any, names: Any) -> NDArray[Any]:
+    """Names of the features that went into a fitted estimator, compared with those given."""
+    return np.asarray(_check_feature_names_in(estimator, names))
 
 
 def check_features_and_target(

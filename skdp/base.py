@@ -57,6 +57,16 @@ class PrivateEstimator(BaseEstimator, metaclass=ABCMeta):
             budget = budget.with_assumptions(SEEDED)
         return budget
 
+    def needs_delta0(self) -> bool:
+        """Whether a fit needs a part of delta for itself, beside that of Gaussian noise.
+
+        Returns
+        -------
+        needed : bool
+            False unless something is released that can fail with a small probability.
+        """
+        return False
+
     def _check_parameters(self) -> PrivacyCost:
         """Parameters are valid, whatever scikit-learn's configuration skips; the budget."""
         check_parameters(self)

@@ -119,7 +119,7 @@ class NoiseCore:
         if not self._made and self._on_first_release is not None:
             self._on_first_release()
         self._left[bounded.name] -= 1
-        made = Release(planned.name, planned.sensitivity, planned.sigma, planned.mu)
+        made = Release(planned.name, planned.sensitivity, planned.sigma, planned.mu, planned.delta0)
         self._made.append(made)
         return add_noise(bounded, made.sigma, self._seed, (self._owner, len(self._made)))
 

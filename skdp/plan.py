@@ -76,12 +76,15 @@ class PlannedRelease:
         Gaussian-DP parameter of each release.
     count : int, default=1
         How many times it is released.
+    delta0 : float, default=0.0
+        Probability with which each release may fail to be Gaussian, as a thresholded one may.
     """
 
     name: str
     sensitivity: float
     mu: float
     count: int = 1
+    delta0: float = 0.0
 
     @property
     def sigma(self) -> float:
@@ -103,12 +106,15 @@ class Release:
         Standard deviation of the noise in the same units.
     mu : float
         Gaussian-DP parameter charged.
+    delta0 : float, default=0.0
+        Probability of failure charged beside it.
     """
 
     name: str
     sensitivity: float
     sigma: float
     mu: float
+    delta0: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -179,15 +185,16 @@ class Plan:
         if isinf(self.budget.gaussian_mu):
             return self.budget
         parts = [
-            PrivacyCost(r.mu, self.budget.neighboring, self.budget.unit)
+            PrivacyCost(r.mu, self.budget.neighboring, self.budget.unit, delta0=r.delta0)
             for r in self.releases
             for _ in range(r.count)
         ]
         total = PrivacyCost.compose(parts) if parts else PrivacyCost(0.0)
         return PrivacyCost(
-            total.mu,
+            total.gaussian_mu,
             self.budget.neighboring,
             self.budget.unit,
             self.budget.reference_delta,
             self.budget.assumptions,
+            delta0=total.delta0,
         )

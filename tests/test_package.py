@@ -45,6 +45,7 @@ ORDER = [
     "_sparse_rows",
     "_moments",
     "_location",
+    "_level_sums",
     "solvers",
     "linear_model",
     "preprocessing",

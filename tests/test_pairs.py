@@ -218,8 +218,26 @@ def test_senseless_pairs_are_named(bad):
 def test_gaussian_estimators_refuse_a_budget_with_a_pair():
     with pytest.raises(ValueError, match="pair"):
         DPRidge(epsilon=PrivacyCost(0.3, delta0=1e-6)).planned_cost()
-    cost = PrivacyCost(0.0, delta0=1e-6)
-    assert check_budget(cost, 1e-5, "add_or_remove", pairs=True) is cost
+    cost = PrivacyCost(0.1, delta0=1e-6)
+    assert check_budget(cost, 1e-5, "add_or_remove", failure=True) is cost
+    for other, message in (
+        (PrivacyCost(0.1), "without a delta0"),
+        (PrivacyCost(0.1, epsilon0=0.1, delta0=1e-6), "epsilon0"),
+        (PrivacyCost(0.0, delta0=1e-6), "zero"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_budget(other, 1e-5, "add_or_remove", failure=True)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.3, 1.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-12])
+def test_a_part_of_delta_is_set_aside_and_the_total_kept(epsilon, delta):
+    budget = check_budget(epsilon, delta, "add_or_remove", failure=True)
+    assert budget.delta0 == pytest.approx(delta / 10)
+    gaussian = PrivacyCost(budget.gaussian_mu)
+    assert budget.delta0 + gaussian.delta(epsilon) <= delta
+    assert budget.delta0 + PrivacyCost(budget.gaussian_mu * 1.001).delta(epsilon) > delta
+    assert budget.delta(epsilon) <= delta and budget.epsilon() <= epsilon
 
 
 class Paired(BaseEstimator):

@@ -94,6 +94,19 @@ def set_budgets(estimator: Any) -> dict[str, Any]:
     return found
 
 
+def _needs_delta0(step: Any) -> bool:
+    """Whether a step releases something that can fail with a small probability."""
+    return hasattr(step, "needs_delta0") and bool(step.needs_delta0())
+
+
+def _taken_apart(budget: PrivacyCost, n_failing: int) -> tuple[PrivacyCost, PrivacyCost]:
+    """The Gaussian part of a budget, and what each of some steps gets of its delta0."""
+    kind = (budget.neighboring, budget.unit, budget.reference_delta)
+    gaussian = PrivacyCost(budget.gaussian_mu, *kind, budget.assumptions)
+    failure = PrivacyCost(0.0, *kind, delta0=budget.delta0)
+    return gaussian, failure.split([1.0] * n_failing)[0] if n_failing else failure
+
+
 def _parameter(step: str, name: str) -> str:
     return f"{step}__{name}" if step else name
 
@@ -164,9 +177,12 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     **Privacy.** A fit is exactly mu-Gaussian DP [1]_ with the mu of the total: a step with share s
-    gets ``mu * sqrt(s)``, rounded down, and the squares add up. A step that is fitted several
-    times, in a search, gets its share divided by the number of its fits. `score` compares
-    predictions with labels and is not private. Messages of errors that arise inside quote no values
+    gets ``mu * sqrt(s)``, rounded down, and the squares add up. Where a step has to find
+    categories, a tenth of `delta` is set aside as the delta0 of all such steps, and mu is made for
+    the rest: ``delta0 + delta(epsilon; mu) <= delta``; an `epsilon` that is a `PrivacyCost` must
+    have a delta0 then. Steps that release nothing get nothing. A step that is fitted several times,
+    in a search, gets its share divided by the number of its fits. `score` compares predictions with
+    labels and is not private. Messages of errors that arise inside quote no values
     of the data; whether there is an error, and a warning of a free step, may depend on them.
 
     References
@@ -241,13 +257,15 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         model 3.55
         """
         check_parameters(self)
-        budget = check_budget(self.epsilon, self.delta, self.neighboring)
         steps, fits = self._private_steps()
+        budget = self._total(steps)
         shares = self._checked_shares(steps)
-        parts = budget.split(shares[name] for name in steps)
-        return {
-            name: part.split([1.0] * fits[name])[0] for name, part in zip(steps, parts, strict=True)
-        }
+        failing = [name for name, step in steps.items() if _needs_delta0(step)]
+        gaussian, failure = _taken_apart(budget, len(failing))
+        parts = dict(zip(steps, gaussian.split(shares[name] for name in steps), strict=True))
+        for name in failing:
+            parts[name] += failure
+        return {name: part.split([1.0] * fits[name])[0] for name, part in parts.items()}
 
     def planned_cost(self) -> PrivacyCost:
         """Privacy cost that a fit would have with the present parameters.
@@ -262,8 +280,23 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         TypeError, ValueError
             As `fit`.
         """
-        budget = check_budget(self.epsilon, self.delta, self.neighboring)
-        return _within(budget, privacy_cost(self._configured()))
+        configured = self._configured()
+        return _within(self._total(self._private_steps()[0]), privacy_cost(configured))
+
+    def needs_delta0(self) -> bool:
+        """Whether a step needs a part of delta for itself, beside that of Gaussian noise.
+
+        Returns
+        -------
+        needed : bool
+            True where categories are to be found, by an encoder.
+        """
+        return any(map(_needs_delta0, self._private_steps()[0].values()))
+
+    def _total(self, steps: dict[str, Any]) -> PrivacyCost:
+        """The stated total; a part of delta is set aside if and only if a step needs it."""
+        failure = any(map(_needs_delta0, steps.values()))
+        return check_budget(self.epsilon, self.delta, self.neighboring, failure=failure)
 
     def _private_steps(self) -> tuple[dict[str, Any], dict[str, int]]:
         """The steps whose budget can be set, by name, and how often each is fitted."""
@@ -272,8 +305,11 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         params = self.estimator.get_params(deep=True)
         steps: dict[str, Any] = {}
         fits: dict[str, int] = {}
+        unlimited = getattr(self.epsilon, "gaussian_mu", self.epsilon) == inf
         for part in parts:
             name, step = part.path, part.estimator
+            if part.cost.is_finite and not part.is_charged and not unlimited:
+                continue  # it would have no use for a share
             if hasattr(type(step), "planned_cost") and _parameter(name, "epsilon") in params:
                 steps.setdefault(name, step)
                 fits[name] = fits.get(name, 0) + part.times
@@ -314,8 +350,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
                 settings["random_state"] = self.random_state
             named = {_parameter(step, name): value for name, value in settings.items()}
             estimator.set_params(**{name: named[name] for name in named if name in params})
-        budget = check_budget(self.epsilon, self.delta, self.neighboring)
-        if not budget.covers(privacy_cost(estimator)):
+        if not self._total(self._private_steps()[0]).covers(privacy_cost(estimator)):
             raise ValueError(
                 "the steps would cost more than the budget: is epsilon, or a private step, among "
                 "the parameters that a search inside the budget varies?"
@@ -396,7 +431,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep(self, estimator: Any) -> PrivacyBudget:
         self.estimator_ = estimator
-        self._budget = check_budget(self.epsilon, self.delta, self.neighboring)
+        self._budget = self._total(self._private_steps()[0])
         return self
 
     @property
