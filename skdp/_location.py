@@ -12,30 +12,34 @@ joint release of one histogram per column in which a record counts at most once:
    spread is, a distribution fills a handful of octaves; what lies far above them in small numbers
    is an outlier.
 
+Four rounds have to share a budget. Where rows are few for the noise the two rounds of
+`skdp._octaves` take their place; which of them is decided by public facts.
+
 All decisions are post-processing of noisy counts: no threshold has a probability of failure that
 would have to be charged, failing costs accuracy only.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, nextafter, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._lattice import BoundedSum, ExactTotal, iter_blocks
+from skdp._histograms import FloatArray, Histograms, IntArray, column_sensitivity
+from skdp._octaves import find_by_octaves, plan_octaves
 from skdp._threads import Workers
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
-from skdp.plan import PlannedRelease, relation_factor
+from skdp.plan import PlannedRelease
 
 __all__ = ["Location", "find_location", "plan_location", "warn_location"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
+# With fewer rows than this, in units of the noise that one histogram would have if it took the
+# whole budget, two rounds know more than four.
+_FOUR_ROUNDS = 80.0
 # Shares of the budget of the four rounds.
 _SHARES = (0.2, 0.2, 0.2, 0.4)
 # A window of w bins is sure to hold a mass when its count is above by `_SURE` standard deviations
@@ -52,8 +56,6 @@ _OCTAVES = 40
 # standard deviations of noise: the first pair within the core of the distribution, rising to the
 # second one `_REACH` octaves above it, where a few values are outliers and where an error is dear.
 _FILLED, _FILLED_FAR, _REACH = (0.005, 4.0), (0.1, 5.5), 10
-_BLOCK_ENTRIES = 1 << 17
-_SERIAL_ENTRIES = 1 << 18
 _EXPONENT_BITS = 52
 _EXPONENT_MASK = 0x7FF
 # Biased exponents up to the first one, values below 2**-958, count as zero.
@@ -87,12 +89,7 @@ class Location:
     unscaled: NDArray[np.bool_]
 
 
-def _sensitivity(n_columns: int, neighboring: str) -> float:
-    """A record counts once per column: sqrt(n_columns), rounded up, times the relation's factor."""
-    return nextafter(sqrt(n_columns), inf) * relation_factor(neighboring, "nonnegative")
-
-
-def plan_location(budget: PrivacyCost, n_columns: int) -> tuple[PlannedRelease, ...]:
+def plan_location(budget: PrivacyCost, n_columns: int, n_rows: int) -> tuple[PlannedRelease, ...]:
     """Releases of `find_location`.
 
     Parameters
@@ -101,73 +98,22 @@ def plan_location(budget: PrivacyCost, n_columns: int) -> tuple[PlannedRelease, 
         What they may cost together.
     n_columns : int
         Number of columns.
+    n_rows : int
+        Declared number of rows.
 
     Returns
     -------
     releases : tuple of PlannedRelease
     """
-    sensitivity = _sensitivity(n_columns, budget.neighboring)
+    sensitivity = column_sensitivity(n_columns, budget.neighboring)
+    if n_rows * budget.mu < _FOUR_ROUNDS * sensitivity:
+        return plan_octaves(budget, n_columns)
     first, second, third, last = (part.mu for part in budget.split(_SHARES))
     return (
         PlannedRelease("magnitudes", sensitivity, first),
         PlannedRelease("locations", sensitivity, min(second, third), 2),
         PlannedRelease("distances", sensitivity, last),
     )
-
-
-class _Histograms:
-    """Noisy histograms of the columns of X, one joint release each."""
-
-    def __init__(
-        self,
-        X: NDArray[np.floating],
-        n_rows: int,
-        noise: NoiseCore,
-        neighboring: str,
-        pool: Workers,
-    ) -> None:
-        self._X = X
-        self.n_rows = n_rows
-        self._noise = noise
-        self._neighboring = neighboring
-        self._pool = pool
-
-    def sigma(self, name: str) -> float:
-        return self._noise.sigma(name)
-
-    def release(self, name: str, bins: Callable[[FloatArray], IntArray], n_bins: int) -> FloatArray:
-        """Noisy counts of shape (n_columns, n_bins).
-
-        `bins` maps a block of rows, which it may change, to numbers from 0 to ``n_bins + 1``; the
-        two ends are not released. A record with an entry that is not finite is a null record.
-        """
-        X = self._X
-        n_rows, n_columns = X.shape
-        width = n_bins + 2
-        places = np.arange(n_columns) * width
-
-        def count(blocks: list[slice]) -> IntArray:
-            counts = np.zeros(n_columns * width, dtype=np.int64)
-            with np.errstate(all="ignore"):  # a warning would tell of a single record
-                for rows in blocks:
-                    block = np.array(X[rows], dtype=np.float64, order="C")
-                    if not np.isfinite(block.sum()):
-                        block = block[np.isfinite(block).all(axis=1)]
-                    index = bins(block)
-                    index += places
-                    counts += np.bincount(index.ravel(), minlength=counts.size)
-            return counts
-
-        # A block is worth a pass over all the bins.
-        entries = max(_BLOCK_ENTRIES, n_columns * width)
-        blocks = list(iter_blocks(n_rows, entries // n_columns))
-        share = -(-len(blocks) // self._pool.count)
-        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
-        counts = np.sum(self._pool.map(count, parts), axis=0)
-        total = ExactTotal((n_columns, n_bins))
-        total.add(counts.reshape(n_columns, width)[:, 1:-1])
-        sensitivity = _sensitivity(n_columns, self._neighboring)
-        return self._noise.release(BoundedSum(name, total, 1.0, sensitivity))
 
 
 def _window_lengths(longest: int) -> list[int]:
@@ -226,7 +172,7 @@ class _Magnitudes:
     zero: NDArray[np.bool_]
 
 
-def _find_magnitudes(histograms: _Histograms) -> _Magnitudes:
+def _find_magnitudes(histograms: Histograms) -> _Magnitudes:
     def bins(block: FloatArray) -> IntArray:
         exponents = block.view(np.int64)
         exponents >>= _EXPONENT_BITS
@@ -263,7 +209,7 @@ def _equal_bins(
     return bins
 
 
-def _find_locations(histograms: _Histograms, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _find_locations(histograms: Histograms, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Centre of each column and the distance from it that can be resolved, a power of two.
 
     In units of the column's magnitude.
@@ -337,7 +283,7 @@ class _Distances:
 
 
 def _find_distances(
-    histograms: _Histograms, bins: Callable[[FloatArray], IntArray], least: FloatArray
+    histograms: Histograms, bins: Callable[[FloatArray], IntArray], least: FloatArray
 ) -> _Distances:
     """Distances from the centre; at least ``2**least``."""
     n_rows, sigma = histograms.n_rows, histograms.sigma("distances")
@@ -384,9 +330,10 @@ def find_location(
     -------
     location : Location
     """
-    if X.size < _SERIAL_ENTRIES:
-        pool = Workers(1)
-    histograms = _Histograms(X, n_rows, noise, neighboring, pool)
+    if noise.plans("octaves"):
+        rough = find_by_octaves(X, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool)
+        return Location(*rough, unscaled=~rough[-1])
+    histograms = Histograms(X, n_rows, noise, neighboring, pool)
     magnitudes = _find_magnitudes(histograms)
     unit = np.ldexp(1.0, -magnitudes.exponent)
     centre, known = _find_locations(histograms, unit)
@@ -433,7 +380,7 @@ def warn_location(
     remedy : str
         What can be done.
     """
-    sigma = noise.sigma("locations")
+    sigma = noise.sigma("octaves" if noise.plans("octaves") else "locations")
     missing = int(np.count_nonzero(~location.found))
     if missing:
         text = (

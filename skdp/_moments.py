@@ -40,7 +40,9 @@ _BLOCK_ENTRIES = 1 << 16
 _SERIAL_ENTRIES = 1 << 20
 
 
-def plan_moments(budget: PrivacyCost, n_columns: int, *, second: bool) -> PlannedRelease:
+def plan_moments(
+    budget: PrivacyCost, n_columns: int, *, second: bool, name: str = "moments"
+) -> PlannedRelease:
     """Release of `release_moments`.
 
     Parameters
@@ -51,9 +53,11 @@ def plan_moments(budget: PrivacyCost, n_columns: int, *, second: bool) -> Planne
         Number of columns.
     second : bool
         Whether second moments are released too.
+    name : str, default="moments"
+        Name of the release.
     """
     norms = _BOTH if second else _FIRST
-    return PlannedRelease("moments", norms[budget.neighboring] * _root(n_columns), budget.mu)
+    return PlannedRelease(name, norms[budget.neighboring] * _root(n_columns), budget.mu)
 
 
 def _root(n_columns: int) -> float:
@@ -169,6 +173,7 @@ def release_moments(
     noise: NoiseCore,
     neighboring: str,
     pool: Workers,
+    name: str = "moments",
 ) -> tuple[FloatArray, FloatArray]:
     """Private mean and standard deviation of columns clipped to bounds.
 
@@ -188,6 +193,8 @@ def release_moments(
         The relation of the plan.
     pool : Workers
         Threads to use.
+    name : str, default="moments"
+        Name of the release in the plan.
 
     Returns
     -------
@@ -198,20 +205,18 @@ def release_moments(
     """
     n_columns = X.shape[1]
     centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-    sigma = noise.sigma("moments")
+    sigma = noise.sigma(name)
     bits = _grid_bits(sigma)
     total = _sum_shares(X, centre, half, bits, second, pool)
     norm = (_BOTH if second else _FIRST)[neighboring]
     groups = ((n_columns, 1.0), (n_columns, 0.5)) if second else ()
-    released = noise.release(
-        BoundedSum("moments", total, 4.0**-bits, norm * _root(n_columns), groups)
-    )
+    released = noise.release(BoundedSum(name, total, 4.0**-bits, norm * _root(n_columns), groups))
     first = np.clip(released[:n_columns] / n_rows, -1.0, 1.0)
     mean = np.clip(centre + half * first, low, high)
     if not second:
         return mean, np.ones(n_columns)
     variance = released[n_columns:] / n_rows + 0.625 - first**2
     # Half the standard deviation of the variance's noise: what is below is not known.
-    doubt = variance_doubt(noise, n_rows) * np.sqrt(1.0 + 16.0 * first**2)
+    doubt = sigma / (2.0 * n_rows) * np.sqrt(1.0 + 16.0 * first**2)
     floor = np.minimum(doubt / 2.0, 1.0 / 3.0)
     return mean, half * np.sqrt(np.clip(variance, floor, 1.0))

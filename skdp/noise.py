@@ -99,6 +99,10 @@ class NoiseCore:
         self._owner = owner
         self._made: list[Release] = []
 
+    def plans(self, name: str) -> bool:
+        """Whether the plan has a release of that name."""
+        return name in self._planned
+
     def sigma(self, name: str) -> float:
         """Planned noise standard deviation of a release, in the units of its value."""
         return self._planned[name].sigma

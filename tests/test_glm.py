@@ -131,7 +131,7 @@ def test_predictions_stay_near_the_mean():
 
 
 def mean_of(y, bounds, mu=1.0):
-    releases, rest = plan_target_mean(PrivacyCost(mu), bounded=bounds is not None)
+    releases, rest = plan_target_mean(PrivacyCost(mu), len(y), bounded=bounds is not None)
     noise = NoiseCore(releases, seed=None, owner="test")
     found = find_target_mean(y, bounds, n_rows=len(y), noise=noise, neighboring="add_or_remove")
     noise.finish()

@@ -44,6 +44,8 @@ ORDER = [
     "_dense_rows",
     "_sparse_rows",
     "_moments",
+    "_histograms",
+    "_octaves",
     "_location",
     "_level_sums",
     "solvers",

@@ -77,7 +77,8 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost
     ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
-        located, rest = plan_target_mean(budget, bounded=self._public_bounds() is not None)
+        bounded = self._public_bounds() is not None
+        located, rest = plan_target_mean(budget, shape.n_rows, bounded=bounded)
         if not self.fit_intercept:
             return located, rest
         level, rest = rest.split([_LEVEL_SHARE, 1.0 - _LEVEL_SHARE])

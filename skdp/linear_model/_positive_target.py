@@ -40,7 +40,7 @@ class TargetMean:
 
 
 def plan_target_mean(
-    budget: PrivacyCost, *, bounded: bool
+    budget: PrivacyCost, n_rows: int, *, bounded: bool
 ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
     """Releases of `find_target_mean`, and the budget that is left.
 
@@ -48,13 +48,15 @@ def plan_target_mean(
     ----------
     budget : PrivacyCost
         All there is.
+    n_rows : int
+        Declared number of rows.
     bounded : bool
         Whether public bounds of the target are given.
     """
     bounds = 0.0 if bounded else _BOUNDS_SHARE
     shares = [_MOMENTS_SHARE, 1.0 - bounds - _MOMENTS_SHARE, *([] if bounded else [bounds])]
     moments, rest, *first = budget.split(shares)
-    located = plan_location(first[0], 1) if first else ()
+    located = plan_location(first[0], 1, n_rows) if first else ()
     return (*located, plan_moments(moments, 1, second=True)), rest
 
 

@@ -66,7 +66,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         needs = shape.n_outputs * (_SCALE_NEEDS / (shape.n_rows * budget.mu)) ** 2
         share = min(max(needs, _SCALE_SHARE[0]), _SCALE_SHARE[1])
         first, rest = budget.split([share, 1.0 - share])
-        return plan_target_scale(first, shape.n_outputs), rest
+        return plan_target_scale(first, shape.n_outputs, shape.n_rows), rest
 
     def _learn(
         self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale

@@ -120,7 +120,9 @@ def warn_missed(intercept: FloatArray) -> None:
         )
 
 
-def plan_target_scale(budget: PrivacyCost, n_outputs: int) -> tuple[PlannedRelease, ...]:
+def plan_target_scale(
+    budget: PrivacyCost, n_outputs: int, n_rows: int
+) -> tuple[PlannedRelease, ...]:
     """Releases of a private location and scale.
 
     Parameters
@@ -129,8 +131,10 @@ def plan_target_scale(budget: PrivacyCost, n_outputs: int) -> tuple[PlannedRelea
         What they may cost together.
     n_outputs : int
         Number of outputs; they share each release.
+    n_rows : int
+        Declared number of rows.
     """
-    return plan_location(budget, n_outputs)
+    return plan_location(budget, n_outputs, n_rows)
 
 
 def find_target_scale(

@@ -3,7 +3,7 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
-from math import isinf
+from math import isinf, sqrt
 from numbers import Integral
 from typing import Any
 
@@ -52,7 +52,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         for all columns, or with arrays of shape (n_features,); or a dict that gives every column,
         by name, its pair. Lists of two numbers for two columns are refused, as they may be meant
         either way. Values beyond are clipped to them while learning, not in `transform`.
-        None: a part of the budget finds bounds privately, which needs a few thousand rows.
+        None: a part of the budget finds bounds privately.
     with_mean : bool, default=True
         Whether `transform` subtracts the mean.
     with_std : bool, default=True
@@ -79,6 +79,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         from the noise.
     n_samples_seen_ : int
         Declared number of records.
+    output_norm_ : float or None
+        Norm of a typical row of the output, ``sqrt(n_features)``, which is the default
+        `feature_norm` of the linear models: a model after the scaler needs no argument. A public
+        number, made of the shape alone; the norm of a single row may be larger. None without
+        `with_std`, as the size of the output is then that of the data.
     privacy_cost_ : PrivacyCost
         What the fit cost.
     releases_ : tuple of Release
@@ -102,7 +107,9 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     exact on a grid. A record's share has norm at most ``1.25 * sqrt(n_features)`` in units where
     bounds are -1 and 1 (see the source for the derivation); ``sqrt(n_features)`` without
     `with_std`. Without `bounds` four histograms of every column are released before it: of binary
-    exponents, of places, twice, and of distances to the place found. Public are the shape of X,
+    exponents, of places, twice, and of distances to the place found; or, where rows are few for the
+    noise, one histogram of signed binary exponents and moments within the bounds that it tells.
+    Public are the shape of X,
     `bounds` and all parameters. `transform` uses released values only.
 
     References
@@ -197,7 +204,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         rest = budget
         if self.bounds is None:
             first, rest = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
-            releases = plan_location(first, n_features)
+            releases = plan_location(first, n_features, shape.n_rows)
         moments = plan_moments(rest, n_features, second=self.with_std)
         return Plan(shape, budget, (*releases, moments))
 
@@ -228,6 +235,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             twin = self.make_non_private().fit(data)
             self.mean_, self.var_, self.scale_ = twin.mean_, twin.var_, twin.scale_
             self._finish_non_private(plan)
+            self.output_norm_ = self._output_norm(n_features)
             return self
         noise = self._start(plan)
         mean = deviation = None
@@ -242,7 +250,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             with np.errstate(over="ignore"):
                 self.var_ = np.square(self.scale_)
         self._finish(plan, noise)
+        self.output_norm_ = self._output_norm(n_features)
         return self
+
+    def _output_norm(self, n_features: int) -> float | None:
+        return sqrt(n_features) if self.with_std else None
 
     def _learn(
         self,

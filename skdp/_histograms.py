@@ -1,0 +1,115 @@
+"""Histograms of the columns of a matrix, all of them one release.
+
+A record counts at most once per column, so the joint sensitivity of d columns is sqrt(d), or
+sqrt(2 d) when a record is replaced, however many bins there are.
+"""
+
+from collections.abc import Callable
+from math import inf, nextafter, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._lattice import BoundedSum, ExactTotal, iter_blocks
+from skdp._threads import Workers
+from skdp.noise import NoiseCore
+from skdp.plan import relation_factor
+
+__all__ = ["Histograms", "column_sensitivity"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_BLOCK_ENTRIES = 1 << 17
+_SERIAL_ENTRIES = 1 << 18
+
+
+def column_sensitivity(n_columns: int, neighboring: str) -> float:
+    """Sensitivity of histograms of columns: the root of their number, rounded up."""
+    return nextafter(sqrt(n_columns), inf) * relation_factor(neighboring, "nonnegative")
+
+
+class Histograms:
+    """Noisy histograms of the columns of X, one joint release each.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Data.
+    n_rows : int
+        Declared number of rows.
+    noise : NoiseCore
+        Has the releases in its plan.
+    neighboring : {"add_or_remove", "replace"}
+        The relation of the plan.
+    pool : Workers
+        Threads to use.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.floating],
+        n_rows: int,
+        noise: NoiseCore,
+        neighboring: str,
+        pool: Workers,
+    ) -> None:
+        self._X = X
+        self.n_rows = n_rows
+        self._noise = noise
+        self._neighboring = neighboring
+        self._pool = pool if X.size >= _SERIAL_ENTRIES else Workers(1)
+
+    def sigma(self, name: str) -> float:
+        """Standard deviation of the noise of every count of a release."""
+        return self._noise.sigma(name)
+
+    def release(self, name: str, bins: Callable[[FloatArray], IntArray], n_bins: int) -> FloatArray:
+        """Noisy counts of every column.
+
+        Parameters
+        ----------
+        name : str
+            The planned release.
+        bins : callable
+            Maps a block of rows of shape (n, n_columns), which it may change, to numbers of bins
+            from 0 to ``n_bins + 1``. The two ends are not released.
+        n_bins : int
+            Number of bins.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_columns, n_bins)
+            An entry that is not finite counts nowhere.
+        """
+        X = self._X
+        n_rows, n_columns = X.shape
+        width = n_bins + 2
+        places = np.arange(n_columns) * width
+
+        def count(blocks: list[slice]) -> IntArray:
+            counts = np.zeros(n_columns * width, dtype=np.int64)
+            with np.errstate(all="ignore"):  # a warning would tell of a single record
+                for rows in blocks:
+                    block = np.array(X[rows], dtype=np.float64, order="C")
+                    null = None
+                    if not np.isfinite(block.sum()):
+                        null = ~np.isfinite(block)
+                        block[null] = 0.0
+                    index = bins(block)
+                    if null is not None:
+                        index[null] = 0
+                    index += places
+                    counts += np.bincount(index.ravel(), minlength=counts.size)
+            return counts
+
+        # A block is worth a pass over all the bins.
+        entries = max(_BLOCK_ENTRIES, n_columns * width)
+        blocks = list(iter_blocks(n_rows, max(entries // n_columns, 1)))
+        share = -(-len(blocks) // self._pool.count)
+        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
+        counts = np.sum(self._pool.map(count, parts), axis=0)
+        total = ExactTotal((n_columns, n_bins))
+        total.add(counts.reshape(n_columns, width)[:, 1:-1])
+        sensitivity = column_sensitivity(n_columns, self._neighboring)
+        return self._noise.release(BoundedSum(name, total, 1.0, sensitivity))
