@@ -5,11 +5,32 @@ consists of. The walk over them gives the cost of pipelines and searches, names 
 learns without privacy, and tells a `PrivacyBudget` how often it has to pay for each step.
 """
 
+from skdp.cost._advice import register_advice
+from skdp.cost._choices import register as register_choices
 from skdp.cost._core import CostPart, Fit, cost_parts, privacy_cost, register_cost_rule, row_wise
+from skdp.cost._ensembles import register as register_ensembles
+from skdp.cost._facts import declared, given_facts
+from skdp.cost._outputs import register as register_outputs
 from skdp.cost._rules import register as register_rules
 from skdp.cost._search import register as register_searches
 
-__all__ = ["CostPart", "Fit", "cost_parts", "privacy_cost", "register_cost_rule", "row_wise"]
+__all__ = [
+    "CostPart",
+    "Fit",
+    "cost_parts",
+    "declared",
+    "given_facts",
+    "privacy_cost",
+    "register_advice",
+    "register_cost_rule",
+    "row_wise",
+]
 
-register_rules()
-register_searches()
+for _register in (
+    register_rules,
+    register_searches,
+    register_ensembles,
+    register_outputs,
+    register_choices,
+):
+    _register()

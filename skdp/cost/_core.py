@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from sklearn.frozen import FrozenEstimator
 
 from skdp.accounting import PrivacyCost
+from skdp.cost._advice import advice_for
+from skdp.cost._facts import given_facts
 
 __all__ = [
     "CostPart",
@@ -21,6 +23,8 @@ __all__ = [
     "register_cost_rule",
     "rule_for",
     "row_wise",
+    "stated",
+    "without_privacy",
 ]
 
 _MARK = "__skdp_row_wise__"
@@ -39,11 +43,15 @@ class Fit(NamedTuple):
     times : int
         Largest number of training sets of this part that contain one record (the sum of the
         squared multiplicities where records are repeated).
+    repeated : bool
+        Whether a training set may hold a record more than once. The mu of a Gaussian release grows
+        by that factor; what has a pair (epsilon0, delta0) beside mu then has no bound.
     """
 
     name: str
     estimator: Any
     times: int = 1
+    repeated: bool = False
 
 
 Rule = Callable[[Any], PrivacyCost | Iterable[Fit]]
@@ -212,6 +220,11 @@ def row_wise(obj: Any) -> Any:
     return obj
 
 
+def stated(*texts: str) -> Fit:
+    """Line of a rule for the assumptions of an object, which cost nothing."""
+    return Fit("", PrivacyCost.zero().with_assumptions(*texts))
+
+
 def is_declared_row_wise(obj: Any) -> bool:
     """Whether `obj` itself was declared by `row_wise`, not what it derives from or wraps."""
     declared = obj.__func__ if isinstance(obj, MethodType) else obj
@@ -264,25 +277,6 @@ def holds_private_estimator(obj: Any) -> bool:
     return any(hasattr(type(value), "planned_cost") for value in values)
 
 
-# Scikit-learn's estimators that have a private counterpart, and what else to do.
-_ADVICE = {
-    "GammaRegressor": "use DPGammaRegressor",
-    "HuberRegressor": "use DPHuberRegressor",
-    "LinearRegression": "use DPLinearRegression",
-    "LinearSVC": "use DPLinearSVC",
-    "LinearSVR": "use DPLinearSVR",
-    "LogisticRegression": "use DPLogisticRegression",
-    "MaxAbsScaler": "use DPStandardScaler, or a declared function with public bounds",
-    "MinMaxScaler": "use DPStandardScaler, or a declared function with public bounds",
-    "PoissonRegressor": "use DPPoissonRegressor",
-    "QuantileRegressor": "use DPQuantileRegressor",
-    "Ridge": "use DPRidge",
-    "RobustScaler": "use DPStandardScaler",
-    "StandardScaler": "use DPStandardScaler",
-    "TweedieRegressor": "use DPTweedieRegressor",
-}
-
-
 def _unknown(obj: Any) -> PrivacyCost:
     """Rule of everything that has none: it counts as a release without noise."""
     kind = type(obj)
@@ -299,16 +293,31 @@ def _unknown(obj: Any) -> PrivacyCost:
             f"how often {name} fits the private estimators in it is not known to skdp; give it a "
             "rule with skdp.cost.register_cost_rule"
         )
-    advice = _ADVICE.get(name, "use a private estimator, or give it a rule (skdp.cost)")
-    return PrivacyCost.infinite(f"{name} learns from the data without privacy; {advice}")
+    return without_privacy(obj)
 
 
-def cost_parts(obj: Any) -> tuple[CostPart, ...]:
+def without_privacy(obj: Any, advice: str | None = None) -> PrivacyCost:
+    """Cost of what learns from data without noise; it says what to use instead."""
+    advice = advice_for(type(obj)) if advice is None else advice
+    return PrivacyCost.infinite(
+        f"{type(obj).__name__} learns from the data without privacy; {advice}"
+    )
+
+
+def cost_parts(
+    obj: Any,
+    *,
+    n_classes: int | None = None,
+    n_outputs: int | None = None,
+    n_features: int | None = None,
+) -> tuple[CostPart, ...]:
     """List everything inside `obj` that is fitted, with its cost and its number of fits.
 
     Parameters
     ----------
     obj : object
+        As for `privacy_cost`.
+    n_classes, n_outputs, n_features : int, default=None
         As for `privacy_cost`.
 
     Returns
@@ -327,14 +336,15 @@ def cost_parts(obj: Any) -> tuple[CostPart, ...]:
     normalizer 0.0 1
     dpridge 2.0 1
     """
-    return tuple(_walk(obj, "", 1))
+    with given_facts(n_classes=n_classes, n_outputs=n_outputs, n_features=n_features):
+        return tuple(_walk(obj, "", 1, False))
 
 
-def _walk(obj: Any, path: str, times: int) -> Iterator[CostPart]:
+def _walk(obj: Any, path: str, times: int, repeated: bool) -> Iterator[CostPart]:
     if obj is None or (isinstance(obj, str) and obj in ("passthrough", "drop")):
         return
     if isinstance(obj, PrivacyCost):
-        yield CostPart(path, None, _located(obj, path), times)
+        yield CostPart(path, None, _located(_multiplied(obj, repeated), path), times)
         return
     try:
         found = rule_for(obj)(obj)
@@ -345,10 +355,23 @@ def _walk(obj: Any, path: str, times: int) -> Iterator[CostPart]:
             raise ValueError(f"step {path!r}: {error}") from error
         raise
     if isinstance(found, PrivacyCost):
-        yield CostPart(path, obj, _located(found, path), times)
+        yield CostPart(path, obj, _located(_multiplied(found, repeated), path), times)
         return
-    for name, part, count in found:
-        yield from _walk(part, "__".join(filter(None, [path, name])), times * count)
+    for name, part, count, again in found:
+        inner = "__".join(filter(None, [path, name]))
+        yield from _walk(part, inner, times * count, repeated or again)
+
+
+def _multiplied(cost: PrivacyCost, repeated: bool) -> PrivacyCost:
+    if repeated and cost.has_pair:
+        return PrivacyCost.infinite(
+            "a cost with a pair (epsilon0, delta0) beside mu has no bound where a training set "
+            "holds a record more than once",
+            neighboring=cost.neighboring,
+            unit=cost.unit,
+            reference_delta=cost.reference_delta,
+        )
+    return cost
 
 
 def _located(cost: PrivacyCost, path: str) -> PrivacyCost:
@@ -367,16 +390,26 @@ def _located(cost: PrivacyCost, path: str) -> PrivacyCost:
     )
 
 
-def privacy_cost(obj: Any) -> PrivacyCost:
+def privacy_cost(
+    obj: Any,
+    *,
+    n_classes: int | None = None,
+    n_outputs: int | None = None,
+    n_features: int | None = None,
+) -> PrivacyCost:
     """Return what fitting an object costs in privacy, whatever it is made of.
 
     Parameters
     ----------
     obj : estimator
-        A private estimator, or a scikit-learn `Pipeline`, `ColumnTransformer`, `FeatureUnion`,
-        `TransformedTargetRegressor`, `GridSearchCV`, `RandomizedSearchCV` or halving search of
-        such, nested at will. Fitted: the cost of what it holds. Unfitted: the cost that a fit
-        will have, known before any data.
+        A private estimator, or one of scikit-learn's that is made of such, nested at will:
+        pipelines and transformers of columns and targets, searches, voting, stacking, bagging,
+        one model per class, pair of classes or output, chains, selectors. Fitted: the cost of what
+        it holds. Unfitted: the cost that a fit will have, known before any data.
+    n_classes, n_outputs, n_features : int, default=None
+        Public counts for estimators whose number of fits depends on them, such as
+        `OneVsRestClassifier`, `MultiOutputRegressor` and `RFE`. Fitted ones need none, but in a
+        stack or a search, whose models of training sets leave no trace.
 
     Returns
     -------
@@ -390,7 +423,7 @@ def privacy_cost(obj: Any) -> PrivacyCost:
     TypeError
         If `obj` is not an estimator.
     ValueError
-        If steps use different neighbouring relations, or the number of fits of a search cannot
+        If steps use different neighbouring relations, or the number of fits of a part cannot
         be known.
 
     See Also
@@ -438,7 +471,7 @@ def privacy_cost(obj: Any) -> PrivacyCost:
     >>> print(*privacy_cost(make_pipeline(StandardScaler(), model)).assumptions)
     step 'standardscaler': StandardScaler learns from the data without privacy; use DPStandardScaler
     """
-    parts = cost_parts(obj)
+    parts = cost_parts(obj, n_classes=n_classes, n_outputs=n_outputs, n_features=n_features)
     # What is free or without any privacy is so under every relation.
     charged = [part for part in parts if part.is_charged and part.cost.is_finite]
     for part in charged[1:]:

@@ -48,6 +48,8 @@ from skdp.cost._core import (
     privacy_cost,
     register_cost_rule,
     rule_for,
+    stated,
+    without_privacy,
 )
 from skdp.cost._density import blocks_are_dense
 from skdp.cost._learned import keeps_to_its_parameters
@@ -124,19 +126,9 @@ def register() -> None:
     register_cost_rule(FrozenEstimator, _frozen)
 
 
-def _stated(*texts: str) -> Fit:
-    """Assumptions of an object, which cost nothing."""
-    return Fit("", PrivacyCost.zero().with_assumptions(*texts))
-
-
-def _learns(obj: Any, advice: str) -> PrivacyCost:
-    name = type(obj).__name__
-    return PrivacyCost.infinite(f"{name} learns from the data without privacy; {advice}")
-
-
 def _free_if(conditions: dict[str, Any], advice: str, obj: Any) -> PrivacyCost:
     if not all(condition(getattr(obj, name, None)) for name, condition in conditions.items()):
-        return _learns(obj, advice)
+        return without_privacy(obj, advice)
     if not keeps_to_its_parameters(obj):
         return PrivacyCost.infinite(
             f"{type(obj).__name__} was fitted with other parameters than it has now, and may have "
@@ -205,7 +197,7 @@ def _pipeline(obj: Pipeline) -> Iterator[Fit]:
         if type(step) is GaussianMechanism:
             releasing = name
     if obj.memory is not None:
-        yield _stated("the cache of a pipeline (memory=) holds data without protection")
+        yield stated("the cache of a pipeline (memory=) holds data without protection")
 
 
 def _needs_no_mention(step: Any) -> bool:
@@ -223,14 +215,14 @@ def _column_transformer(obj: ColumnTransformer) -> Iterator[Fit]:
         yield Fit(name, transformer)
     for name, _, columns in obj.transformers:
         if callable(columns) and not _selects_by_name(columns):
-            yield _stated(
+            yield stated(
                 f"block {name!r}: the columns that a function picks (by dtype, for instance) are "
                 "taken as public"
             )
     # Even at a threshold of 1: whether all values are stored is up to the data.
     undecided = obj.sparse_threshold > 0.0 and not blocks_are_dense(obj)
     if undecided or getattr(obj, "sparse_output_", False):
-        yield _stated(
+        yield stated(
             "where X or the output of a block is sparse, whether the output of ColumnTransformer "
             "is sparse too depends on the data and is taken as public; sparse_threshold=0 fixes it"
         )
@@ -259,12 +251,12 @@ def _transformed_target(obj: TransformedTargetRegressor) -> Iterator[Fit]:
         )
     given = (obj.func, obj.inverse_func, obj.transformer)
     if obj.check_inverse and any(part is not None for part in given):
-        yield _stated(_checks_inverse(obj))
+        yield stated(_checks_inverse(obj))
     if not from_functions:
         yield Fit("transformer", obj.transformer if fitted is None else fitted)
     regressor = getattr(obj, "regressor_", obj.regressor)
     if regressor is None:
-        yield Fit("regressor", _learns(obj, "give it a private `regressor`"))
+        yield Fit("regressor", without_privacy(obj, "give it a private `regressor`"))
     else:
         yield Fit("regressor", regressor)
 

@@ -39,8 +39,9 @@ from skdp.cost._core import (
     register_cost_rule,
     rule_for,
 )
+from skdp.cost._largest import costliest, largest_cost
 
-__all__ = ["register", "training_sets_per_record"]
+__all__ = ["register", "same_price", "training_sets_per_record"]
 
 # Defined by row numbers, with no record repeated: a record is in all training sets at most.
 _BY_INDEX = (ShuffleSplit, TimeSeriesSplit)
@@ -87,11 +88,11 @@ def _search(search: Any) -> Iterator[Fit]:
     candidates = _candidates(search)
     made = [(_with(search.estimator, params), count) for params, count in candidates]
     for estimator, count in made:
-        yield Fit("estimator", estimator, count * fits)
+        yield Fit("estimator", estimator, count * fits, isinstance(search.cv, list | tuple))
     if best is not None:
         yield Fit("estimator", best)
     elif search.refit and not fitted:
-        yield Fit("estimator", _costliest(made))
+        yield Fit("estimator", costliest(estimator for estimator, _ in made))
 
 
 def _changed(search: Any) -> str | None:
@@ -104,9 +105,14 @@ def _changed(search: Any) -> str | None:
         return "cv"
     if hasattr(search, "best_estimator_"):
         made = _with(search.estimator, search.best_params_)
-        if _priced(made) != _priced(clone(search.best_estimator_)):
+        if not same_price(made, search.best_estimator_):
             return "estimator"
     return None
+
+
+def same_price(planned: Any, fitted: Any) -> bool:
+    """Whether a fit of `planned` costs what one of a clone of `fitted` would, part by part."""
+    return _priced(planned) == _priced(clone(fitted))
 
 
 def _priced(estimator: Any) -> list[tuple[Any, ...]]:
@@ -119,34 +125,9 @@ def _with(estimator: Any, params: dict[str, Any]) -> Any:
     return clone(estimator).set_params(**{key: clone(v, safe=False) for key, v in params.items()})
 
 
-def _costliest(candidates: Iterable[tuple[Any, int]]) -> Any:
-    """The estimator that costs most, or the least cost that covers all if none of them does."""
-    estimators = [estimator for estimator, _ in candidates]
-    costs = [privacy_cost(estimator) for estimator in estimators]
-    largest = _largest(costs)
-    if largest is not None:
-        return estimators[largest]
-    return PrivacyCost(
-        max(cost.gaussian_mu for cost in costs),
-        costs[0].neighboring,
-        costs[0].unit,
-        min(cost.reference_delta for cost in costs),
-        [text for cost in costs for text in cost.assumptions],
-        epsilon0=max(cost.epsilon0 for cost in costs),
-        delta0=max(cost.delta0 for cost in costs),
-    )
-
-
-def _largest(costs: list[PrivacyCost]) -> int | None:
-    """Index of the cost that no other exceeds in mu, epsilon0 or delta0, if there is one."""
-    sizes = [(cost.gaussian_mu, cost.epsilon0, cost.delta0) for cost in costs]
-    largest = tuple(map(max, zip(*sizes, strict=True)))
-    return sizes.index(largest) if largest in sizes else None
-
-
 def _worst(estimator: Any, candidates: Candidates) -> dict[str, Any]:
     """Parameters of the candidate that costs most."""
-    largest = _largest([privacy_cost(_with(estimator, params)) for params, _ in candidates])
+    largest = largest_cost([privacy_cost(_with(estimator, params)) for params, _ in candidates])
     if largest is None:
         raise ValueError(
             "which candidate costs most is not known: one has the largest mu, another the largest "
