@@ -136,7 +136,7 @@ class PrivacyUtilityDisplay:
         ValueError
             If `std_display_style` is none of those above.
         """
-        plt = _pyplot(f"{type(self).__name__}.plot")
+        plt = pyplot(f"{type(self).__name__}.plot")
         if std_display_style not in ("fill_between", "errorbar", None):
             raise ValueError(
                 "std_display_style must be 'fill_between', 'errorbar' or None, got "
@@ -237,7 +237,7 @@ errorbar_kw, baseline_kw
         ...     DPLogisticRegression(classes=[0, 1]), scale(X), y, epsilons=[0.1, 1.0], cv=2
         ... )
         """
-        _pyplot(f"{cls.__name__}.from_estimator")  # before the long part
+        pyplot(f"{cls.__name__}.from_estimator")  # before the long part
         curve = privacy_utility_curve(
             estimator,
             X,
@@ -377,7 +377,7 @@ errorbar_kw, baseline_kw
         >>> search = GridSearchCV(DPLogisticRegression(classes=[0, 1]), grid, cv=KFold(2))
         >>> display = PrivacyUtilityDisplay.from_cv_results(search.fit(scale(X), y))
         """
-        _pyplot(f"{cls.__name__}.from_cv_results")
+        pyplot(f"{cls.__name__}.from_cv_results")
         check_is_fitted(search, "cv_results_")
         results = search.cv_results_
         param_name = _epsilon_parameter(results, param_name)
@@ -414,7 +414,14 @@ errorbar_kw, baseline_kw
         )
 
 
-def _pyplot(caller: str) -> Any:
+def pyplot(caller: str) -> Any:
+    """Return matplotlib's pyplot, or say what to install.
+
+    Parameters
+    ----------
+    caller : str
+        Who needs it.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

@@ -26,6 +26,7 @@ ORDER = [
     "exceptions",
     "_warn",
     "_threads",
+    "_progress",
     "_gdp",
     "_rounding",
     "_pairs",
@@ -56,6 +57,7 @@ ORDER = [
     "budget",
     "model_selection",
     "display",
+    "audit",
     "_discovery",
     "_show_versions",
 ]

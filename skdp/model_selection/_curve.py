@@ -3,10 +3,9 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, nan
 from numbers import Integral
@@ -20,6 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skdp._progress import with_progress
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateEstimator
@@ -29,7 +29,6 @@ from skdp.twins import non_private
 
 __all__ = ["PrivacyUtilityCurve", "privacy_utility_curve"]
 
-_BAR_WIDTH = 40
 # A score, and the warnings on the way to it.
 Outcome = tuple[float, list[tuple[type[Warning], str]]]
 
@@ -229,7 +228,7 @@ def privacy_utility_curve(
         tasks += [(baseline, split) for split in splits]
     run = Parallel(n_jobs=n_jobs, return_as="generator")
     results = run(delayed(_score)(model, X, y, scorer, split) for model, split in tasks)
-    outcomes = list(_with_progress(results, len(tasks)) if verbose else results)
+    outcomes = list(with_progress(results, len(tasks)) if verbose else results)
     scores = np.array([score for score, _ in outcomes])
     for category, text in dict.fromkeys(found for _, caught in outcomes for found in caught):
         warn(text, category)
@@ -310,13 +309,3 @@ def _score(estimator: Any, X: Any, y: Any, scorer: Any, split: tuple[Any, Any]) 
         warnings.simplefilter("always")
         score = run()
     return score, [(warning.category, str(warning.message)) for warning in caught]
-
-
-def _with_progress(results: Iterator[Outcome], total: int) -> Iterator[Outcome]:
-    """Pass results on while drawing a bar."""
-    for done, result in enumerate(results, start=1):
-        filled = _BAR_WIDTH * done // total
-        bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-        end = "\n" if done == total else ""
-        print(f"\r[{bar}] {done}/{total} fits", end=end, file=sys.stderr, flush=True)
-        yield result
