@@ -63,7 +63,9 @@ ORDER = [
 ]
 
 # Modules that may use numpy's generators, because what they draw is public (never noise): why.
-PUBLIC_RANDOMNESS: dict[str, str] = {}
+PUBLIC_RANDOMNESS: dict[str, str] = {
+    "skdp.audit._one_run": "the auditor's canaries and coins",
+}
 RANDOM_NOISE = {"normal", "standard_normal", "laplace", "multivariate_normal", "standard_t"}
 
 OPTIONAL = ["matplotlib", "pandas", "sqlite3", "cryptography", "dask", "polars", "numba"]

@@ -25,7 +25,7 @@ __all__ = ["AuditResult", "audit_epsilon", "claim_of"]
 FloatArray = NDArray[np.float64]
 # Part of the runs that finds the attack, and as many as it needs; the others count its errors.
 _TRAINING, _ENOUGH = 0.3, 1500
-_PILOT_RUNS = 24
+_PILOT_RUNS = 80
 _BATCHES = 40
 
 
@@ -149,8 +149,9 @@ def audit_epsilon(
     neighboring : {"add_or_remove", "replace"}, default=None
         Neighbouring relation. None: that of the claim, or "add_or_remove".
     observe : {"auto", "attributes", "outputs"} or callable, default="auto"
-        What the attacker sees: all fitted numbers, what the model says about `X` (where there
-        are no fitted numbers), or a function of ``(fitted, X, y)`` that returns numbers.
+        What the attacker sees: all fitted numbers, what the model says about the rows (where
+        there are no fitted numbers), or a function of ``(fitted, X, y)`` that returns numbers;
+        on both sides it gets the data with the record.
     n_jobs : int, default=None
         Number of processes.
     verbose : int, default=0
@@ -217,7 +218,9 @@ def audit_epsilon(
     thresholds = _thresholds(found, len(scores[0]), delta, 1.0 - confidence)
     mu, epsilon = _bounds(scores, thresholds, delta, 1.0 - confidence)
     n_made = 2 * (n_runs // 2)
-    return AuditResult(mu, epsilon, delta, confidence, claim, pair.label, n_made, scores, thresholds)
+    return AuditResult(
+        mu, epsilon, delta, confidence, claim, pair.label, n_made, scores, thresholds
+    )
 
 
 def claim_of(estimator: Any) -> PrivacyCost | None:
@@ -271,7 +274,7 @@ class Runner:
         sizes = [min(size, n_runs - start) for start in range(0, n_runs, size)]
         tasks = [(side, count) for count in sizes for side in (0, 1)]
         jobs = (
-            delayed(_observations)(model, *pair.sides[side], self._see, count)
+            delayed(_observations)(model, *pair.sides[side], pair.sides[1], self._see, count)
             for side, count in tasks
         )
         results: Iterable[list[FloatArray]] = Parallel(n_jobs=self._n_jobs, return_as="generator")(
@@ -285,14 +288,16 @@ class Runner:
         return _comparable(sides)
 
 
-def _observations(model: Any, X: Any, y: Any, see: Observer, count: int) -> list[FloatArray]:
+def _observations(
+    model: Any, X: Any, y: Any, shown: tuple[Any, Any], see: Observer, count: int
+) -> list[FloatArray]:
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few dozen rows are never enough to learn from
         for _ in range(count):
             fresh = clone(model)
             fitted = fresh.fit(X) if y is None else fresh.fit(X, y)
-            found.append(np.asarray(see(fitted, X, y), dtype=np.float64).ravel())
+            found.append(np.asarray(see(fitted, *shown), dtype=np.float64).ravel())
     return found
 
 
@@ -323,7 +328,7 @@ def _most_moving(runs: Runner, X: Any, y: Any, relation: str) -> Neighbors:
         half = _PILOT_RUNS // 2
         attack = _Attack(sides[0][:half], sides[1][:half])
         first, second = attack.score(sides[0][half:]), attack.score(sides[1][half:])
-        spread = np.sqrt(0.5 * (first.var() + second.var())) + 1e-300
+        spread = np.sqrt(0.5 * (first.var() + second.var())) + 1e-100
         if (distance := (second.mean() - first.mean()) / spread) > moved:
             best, moved = pair, distance
     if best is None:
@@ -369,12 +374,12 @@ def _thresholds(
     """Thresholds that promise the highest bounds on mu and on epsilon, from the training runs."""
     at = np.quantile(np.concatenate(training), np.linspace(0.01, 0.99, 99))
     share = n_counted / len(training[0])
-    rates = [
+    alarms, misses = (
         error_bounds(np.round(errors * share), n_counted, 0.5 * risk)
         for errors in _errors(training, at)
-    ]
-    for_mu = at[int(np.argmax(mu_from_errors(*rates)))]
-    for_epsilon = at[int(np.argmax(epsilon_from_errors(*rates, delta)))]
+    )
+    for_mu = at[int(np.argmax(mu_from_errors(alarms, misses)))]
+    for_epsilon = at[int(np.argmax(epsilon_from_errors(alarms, misses, delta)))]
     return float(for_mu), float(for_epsilon)
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
 
 __all__ = ["Neighbors", "candidates", "declare_rows", "neighbors_for"]
 
@@ -72,7 +71,8 @@ def neighbors_for(X: Any, y: Any, neighbor: Any, relation: str) -> Neighbors:
         if relation == "replace":
             raise ValueError("under neighboring='replace' give two records (x0, y0), (x1, y1)")
         kept = np.delete(np.arange(_length(X)), neighbor)
-        without = (_safe_indexing(X, kept), None if y is None else _safe_indexing(y, kept))
+        rows = X.iloc[kept] if hasattr(X, "iloc") else X[kept]
+        without = (rows, None if y is None else np.asarray(y)[kept])
         return Neighbors((X, y), without, _length(X), f"row {int(neighbor)}")
     if not isinstance(neighbor, tuple):
         raise ValueError("neighbor must be None, the number of a row, or a tuple")

@@ -1,0 +1,259 @@
+"""Audits: bounds that hold, attacks that have power, and broken estimators that are caught.
+
+Statistical tests. Every audit of a correct estimator is run at a confidence of 1 - 1e-9, so that
+fewer than 20 of them fail by chance with probability below 1e-7. The audits that must find
+something have a margin of many standard deviations, stated where they are made.
+"""
+
+from math import exp, inf
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import beta, binom, norm
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPLogisticRegression, DPRidge, DPStandardScaler, PrivacyCost
+from skdp.audit import AuditDisplay, audit_epsilon, audit_one_run
+from skdp.audit._bounds import (
+    epsilon_from_errors,
+    error_bounds,
+    mu_from_errors,
+    one_run_epsilon,
+)
+
+SURE = 1.0 - 1e-9
+X, Y = np.zeros((20, 2)), np.zeros(20)
+
+
+class NoisySum(TransformerMixin, BaseEstimator):
+    """Releases the clipped sum of a column, with the noise of a claimed mu times a factor."""
+
+    def __init__(self, mu=1.0, factor=1.0, clipped=True):
+        self.mu = mu
+        self.factor = factor
+        self.clipped = clipped
+
+    def fit(self, X, y=None):
+        rows = np.clip(X[:, 0], -1.0, 1.0) if self.clipped else X[:, 0]
+        noise = np.random.default_rng().normal() * self.factor / self.mu
+        self.sum_ = rows.sum() + noise
+        return self
+
+
+def claim(mu):
+    return PrivacyCost(mu)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_error_bounds_are_those_of_clopper_and_pearson():
+    errors = np.array([0, 3, 50, 99, 100])
+    found = error_bounds(errors, 100, 0.01)
+    expected = [beta.ppf(0.99, k + 1, 100 - k) if k < 100 else 1.0 for k in errors]
+    assert_allclose(found, expected, rtol=1e-10)
+    # By definition: so few errors, or fewer, have the stated probability at the bound.
+    assert_allclose(binom.cdf(errors[:4], 100, found[:4]), 0.01, rtol=1e-8)
+
+
+def test_bounds_at_the_true_rates_give_the_true_mu():
+    alarms = np.array([0.01, 0.2, 0.5, 0.9])
+    misses = norm.cdf(norm.isf(alarms) - 1.3)
+    assert_allclose(mu_from_errors(alarms, misses), 1.3, rtol=1e-9)
+    assert mu_from_errors(0.6, 0.7) == 0.0
+
+
+def test_epsilon_counts_both_directions():
+    # Randomised response with probability 3/4 of the truth is ln(3)-private, both ways.
+    assert_allclose(epsilon_from_errors(0.25, 0.25, 0.0), np.log(3.0))
+    assert_allclose(epsilon_from_errors(0.1, 0.5, 0.0), np.log(5.0))
+    assert_allclose(epsilon_from_errors(0.5, 0.1, 0.0), np.log(5.0))
+    assert epsilon_from_errors(0.5, 0.49, 0.02) == 0.0
+
+
+def test_one_run_bound_without_delta_is_a_binomial_test():
+    # All 20 guesses right has probability p^20 under epsilon, p = e^eps / (1 + e^eps).
+    p = 0.01 ** (1 / 20)
+    assert_allclose(one_run_epsilon(100, 20, 20, 0.0, 0.01), np.log(p / (1 - p)), rtol=1e-5)
+    assert one_run_epsilon(100, 20, 10, 0.0, 0.01) == 0.0
+    assert one_run_epsilon(10_000, 10_000, 10_000, 0.0, 0.01) > 5.0
+
+
+def test_one_run_bound_pays_for_delta():
+    free, paid = (one_run_epsilon(1000, 300, 270, d, 0.01) for d in (0.0, 1e-5))
+    assert 0.0 < paid < free
+    assert one_run_epsilon(1000, 300, 270, 0.1, 0.01) == 0.0
+
+
+def test_one_run_bound_holds_for_randomised_response():
+    # The mechanism that answers with the true bit with probability p is exactly epsilon-private,
+    # and guessing its answers is right Bin(m, p) times: the bound errs as often as it says.
+    epsilon, m, trials, risk = 1.0, 200, 2000, 0.05
+    p = exp(epsilon) / (1 + exp(epsilon))
+    right = np.random.default_rng(0).binomial(m, p, size=trials)
+    wrong = np.mean([one_run_epsilon(m, m, int(k), 0.0, risk) > epsilon for k in right])
+    assert 0.02 < wrong <= 0.065  # seeded; 0.05 less what is lost to whole numbers
+
+
+# ---------------------------------------------------------------- audits by many runs
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace"])
+def test_a_gaussian_release_is_recovered_and_never_exceeded(relation):
+    # mu = 1 (replace: the sums are 2 apart), 3,000 runs for the count: the two rates have
+    # standard deviations of 0.011, so 60% of mu is more than 10 of them below what is found.
+    scale = 2.0 if relation == "replace" else 1.0
+    neighbor = (([-9.0, 0.0], None), ([9.0, 0.0], None))
+    found = audit_epsilon(
+        NoisySum(mu=1.0, factor=scale),
+        X,
+        neighbor=neighbor if relation == "replace" else neighbor[1],
+        n_runs=6000,
+        claim=PrivacyCost(1.0, neighboring=relation),
+        confidence=SURE,
+    )
+    assert not found.is_violated and found.recovered <= 1.0
+    loose = found.at_confidence(0.95)
+    assert found.mu < loose.mu and loose.recovered > 0.6
+    assert 0.0 < found.epsilon <= PrivacyCost(1.0).epsilon(1e-5)
+
+
+@pytest.mark.parametrize("broken", [{"factor": 0.5}, {"factor": 1e-9}, {"clipped": False}])
+def test_a_broken_release_is_caught(broken):
+    # True mu of at least 2 against a claim of 1: 20 standard deviations.
+    found = audit_epsilon(
+        NoisySum(mu=1.0, **broken), X, n_runs=4000, claim=claim(1.0), confidence=SURE
+    )
+    assert found.is_violated and found.mu > 1.0
+
+
+def test_what_is_released_without_noise_is_caught():
+    class Counting(NoisySum):
+        def fit(self, X, y=None):
+            super().fit(X)
+            self.largest_ = X.max()
+            return self
+
+    found = audit_epsilon(Counting(), X, n_runs=400, claim=claim(1.0), confidence=SURE)
+    assert found.is_violated and found.epsilon > 1.5
+
+
+def test_private_models_keep_their_promise_and_the_audit_has_power():
+    model = DPRidge(epsilon=8.0, y_bounds=(-1.0, 1.0))
+    found = audit_epsilon(model, X, Y, neighbor=([0.0, 0.0], 9.0), n_runs=400, confidence=SURE)
+    assert found.claim == model.planned_cost()
+    assert not found.is_violated
+    assert found.at_confidence(0.99).mu > 0.1  # of 1.67
+
+
+def test_non_private_models_have_no_claim_and_an_unbounded_loss():
+    found = audit_epsilon(LinearRegression(), X + np.eye(20, 2), Y, n_runs=100)
+    assert found.claim is None and not found.is_violated
+    assert np.isnan(found.recovered)
+    assert found.mu > 2.0  # all that 35 perfect guesses a side can show
+
+
+def test_canaries_are_found_and_rows_declared():
+    model = DPLogisticRegression(epsilon=8.0, classes=[0, 1], max_iter=1)
+    found = audit_epsilon(model, X, np.arange(20) % 2, n_runs=40, confidence=SURE)
+    assert "target" in found.neighbor and not found.is_violated
+    removed = audit_epsilon(NoisySum(), X + 1.0, neighbor=3, n_runs=100)
+    assert removed.neighbor == "row 3"
+
+
+def test_pipelines_are_seen_through():
+    pipe = make_pipeline(
+        DPStandardScaler(epsilon=4.0, bounds=(-5, 5), random_state=0),  # the seed is taken out
+        DPLogisticRegression(epsilon=4.0, classes=[0, 1]),
+    )
+    canary = ([99.0, 99.0], 1)
+    data = (X, np.arange(20) % 2)
+    found = audit_epsilon(pipe, *data, neighbor=canary, n_runs=40, confidence=SURE)
+    assert not found.is_violated
+    assert found.claim.assumptions  # the seed, in the claim
+
+
+def test_data_frames_and_outputs():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = DPRidge(epsilon=4.0, y_bounds=(-1, 1), max_iter=1)
+    found = audit_epsilon(model, frame, Y, n_runs=40, observe="outputs", confidence=SURE)
+    assert not found.is_violated and "row" in found.neighbor
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_runs": 5}, "n_runs"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"observe": "everything"}, "observe"),
+        ({"neighbor": "row"}, "neighbor"),
+        ({"neighbor": 3, "neighboring": "replace"}, "two records"),
+    ],
+)
+def test_senseless_parameters_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        audit_epsilon(NoisySum(), X, **settings)
+
+
+# ---------------------------------------------------------------- audits by one run
+
+
+def test_one_run_catches_a_model_that_remembers():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(50, 400)), np.arange(50) % 2
+    given = {
+        "n_canaries": 200,
+        "random_state": 0,
+        "claim": claim(0.1),
+        "confidence": SURE,
+        "delta": 1e-13,
+    }
+    found = audit_one_run(LinearRegression(), rows, labels, **given)  # interpolates
+    assert found.is_violated and found.n_right > 0.9 * found.n_guesses
+    assert audit_one_run(LogisticRegression(C=1e3), rows, labels, **given).n_right > 60  # of 100
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_one_run_never_exceeds_the_claim(epsilon):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 20))
+    model = DPLogisticRegression(epsilon=epsilon, classes=[0, 1])
+    found = audit_one_run(model, rows, np.arange(50) % 2, n_canaries=300, confidence=SURE)
+    assert found.claim == model.planned_cost() and not found.is_violated
+    ridge = DPRidge(epsilon=epsilon, y_bounds=(-3, 3))
+    given = (rng.normal(size=(40, 20)), rng.normal(size=40))
+    found = audit_one_run(ridge, rows, rows[:, 0], canaries=given, confidence=SURE)
+    assert found.n_canaries == 40 and not found.is_violated
+
+
+def test_one_run_parameters():
+    with pytest.raises(ValueError, match="n_guesses"):
+        audit_one_run(LogisticRegression(), X, Y, n_canaries=10, n_guesses=11)
+
+
+# ---------------------------------------------------------------- picture
+
+
+def test_display_shows_the_attack_and_the_promise():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    found = audit_epsilon(NoisySum(), X, n_runs=200, claim=claim(1.0))
+    display = AuditDisplay.from_result(found, name="sum")
+    rates, hits = display.line_.get_data()
+    assert rates[0] == hits[0] == 0.0 and rates[-1] == hits[-1] == 1.0
+    assert np.all(np.diff(rates) >= 0) and np.all(np.diff(hits) >= 0)
+    x, allowed = display.claim_.get_data()
+    assert_allclose(allowed[100], norm.cdf(norm.ppf(x[100]) + 1.0))
+    assert "sum" in display.ax_.get_legend_handles_labels()[0 + 1][0]
+    plt.close(display.figure_)
+    without = AuditDisplay.from_result(audit_epsilon(LinearRegression(), X, Y, n_runs=40))
+    assert without.claim_ is None
+    plt.close(without.figure_)
+
+
+def test_infinite_epsilon_is_no_claim():
+    found = audit_epsilon(DPRidge(epsilon=inf), X + np.eye(20, 2), Y, n_runs=40)
+    assert found.claim is None
