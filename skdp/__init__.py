@@ -21,6 +21,7 @@ from skdp.linear_model import (
 from skdp.mechanism import GaussianMechanism
 from skdp.model_selection import privacy_utility_curve
 from skdp.preprocessing import DPStandardScaler
+from skdp.report import PrivacyReport, privacy_report
 from skdp.twins import non_private
 
 __version__ = "0.1.0"
@@ -40,10 +41,12 @@ __all__ = [
     "GaussianMechanism",
     "PrivacyBudget",
     "PrivacyCost",
+    "PrivacyReport",
     "PrivacyUtilityDisplay",
     "all_estimators",
     "non_private",
     "privacy_cost",
+    "privacy_report",
     "privacy_utility_curve",
     "show_versions",
 ]

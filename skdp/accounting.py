@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from skdp._curve import PrivacyCurve
 from skdp._gdp import (
     check_open_unit,
     check_real,
@@ -13,7 +14,7 @@ from skdp._gdp import (
     gdp_epsilon,
     gdp_mu,
 )
-from skdp._pairs import pair_delta, pair_epsilon, pair_of_two
+from skdp._pairs import pair_of_two
 from skdp._rounding import integer_ratios, proportional, root, root_of_squares, total
 
 __all__ = ["PrivacyCost", "classic_sigma", "gdp_delta", "gdp_epsilon", "gdp_mu"]
@@ -22,7 +23,7 @@ NEIGHBORING = ("add_or_remove", "replace")
 
 
 @dataclass(frozen=True, repr=False, init=False)
-class PrivacyCost:
+class PrivacyCost(PrivacyCurve):
     """What a set of releases costs, as one number mu of Gaussian differential privacy.
 
     Releases that are not Gaussian, if there are any, add a pair (epsilon0, delta0) to it.
@@ -147,21 +148,6 @@ neighboring='add_or_remove')
         kept = {item.name: getattr(self, item.name) for item in fields(self)}
         kept["mu"] = kept.pop("gaussian_mu")
         return type(self)(**{**kept, **changes})
-
-    @property
-    def mu(self) -> float:
-        """The Gaussian privacy parameter, where it is the whole cost."""
-        if self.has_pair:
-            raise AttributeError(
-                "mu is not the whole cost: there is a pair (epsilon0, delta0) beside it; use "
-                "epsilon(delta), or gaussian_mu for the Gaussian part"
-            )
-        return self.gaussian_mu
-
-    @property
-    def has_pair(self) -> bool:
-        """Whether a pair (epsilon0, delta0) stands beside mu."""
-        return self.epsilon0 > 0.0 or self.delta0 > 0.0
 
     @classmethod
     def from_epsilon(
@@ -297,53 +283,6 @@ neighboring='add_or_remove')
         return NotImplemented
 
     __radd__ = __add__
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether there is a guarantee at all."""
-        return self.gaussian_mu < math.inf and self.epsilon0 < math.inf and self.delta0 < 1.0
-
-    def epsilon(self, delta: float | None = None) -> float:
-        """Return the smallest epsilon that holds at `delta`, rounded up.
-
-        Parameters
-        ----------
-        delta : float, default=None
-            Probability with which the loss may exceed epsilon, in [0, 1]; None for the
-            cost's `reference_delta`.
-
-        Returns
-        -------
-        float
-            The epsilon; ``inf`` where none is large enough: at most at `delta0`.
-        """
-        delta = self.reference_delta if delta is None else delta
-        if not self.has_pair:
-            return gdp_epsilon(delta, self.gaussian_mu)
-        delta = check_real(delta, "delta", upper=1.0)
-        if not self.is_finite:
-            return gdp_epsilon(delta, math.inf)
-        return pair_epsilon(delta, self.gaussian_mu, self.epsilon0, self.delta0)
-
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest delta that holds at `epsilon`, rounded up.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy loss that is tolerated outright, at least 0.
-
-        Returns
-        -------
-        float
-            The delta, in [0, 1].
-        """
-        if not self.has_pair:
-            return gdp_delta(epsilon, self.gaussian_mu)
-        epsilon = check_real(epsilon, "epsilon")
-        if not self.is_finite:
-            return 1.0
-        return pair_delta(epsilon, self.gaussian_mu, self.epsilon0, self.delta0)
 
     def split(self, shares: Iterable[float]) -> tuple[Self, ...]:
         """Divide the cost into parts that compose to it.

@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import math
 import pickle
+import sys
 from fractions import Fraction
 
 import mpmath
@@ -531,3 +532,52 @@ def test_a_cost_is_an_immutable_value():
         cost.mu = 2.0
     assert clone(Holder(cost)).budget == cost
     assert "PrivacyCost" in repr(Holder(cost))
+
+
+# ---- export ----
+
+
+def test_export_needs_dp_accounting(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(ImportError, match="pip install dp-accounting"):
+        PrivacyCost(1.0).to_dp_event()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dp_accounting_agrees_about_compositions():
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import PLDAccountant
+
+    parts = [PrivacyCost(mu) for mu in (0.1, 0.25, 0.4)]
+    whole = PrivacyCost.compose(parts)
+    for events in ([whole.to_dp_event()], [part.to_dp_event() for part in parts]):
+        accountant = PLDAccountant(value_discretization_interval=1e-4)
+        accountant.compose(dp_accounting.ComposedDpEvent(events))
+        for delta in (1e-3, 1e-6):
+            # Its epsilon is pessimistic by a few steps of its grid.
+            assert 0.0 <= accountant.get_epsilon(delta) - whole.epsilon(delta) < 2e-3
+    assert isinstance(PrivacyCost(0.0).to_dp_event(), dp_accounting.NoOpDpEvent)
+    assert isinstance(PrivacyCost.infinite("raw").to_dp_event(), dp_accounting.NonPrivateDpEvent)
+    with pytest.raises(ValueError, match="no event for a pair"):
+        PrivacyCost(0.1, delta0=1e-6).to_dp_event()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dp_accounting_agrees_about_pairs():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    step = 1e-4
+    for epsilon0, delta0 in ((0.5, 0.0), (0.3, 1e-6), (0.0, 1e-5)):
+        pair = privacy_loss_distribution.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(epsilon0, delta0),
+            value_discretization_interval=step,
+        )
+        gaussian = privacy_loss_distribution.from_gaussian_mechanism(
+            1 / 0.3, value_discretization_interval=step
+        )
+        both = pair.compose(gaussian)
+        cost = PrivacyCost(0.3, epsilon0=epsilon0, delta0=delta0)
+        for epsilon in (0.1, 0.7, 1.2):
+            got, exact = both.get_delta_for_epsilon(epsilon), cost.delta(epsilon)
+            assert 0.999 * exact < got < 1.01 * exact, (epsilon0, delta0, epsilon)

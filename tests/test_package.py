@@ -30,6 +30,7 @@ ORDER = [
     "_gdp",
     "_rounding",
     "_pairs",
+    "_curve",
     "accounting",
     "plan",
     "_validation",
@@ -55,6 +56,8 @@ ORDER = [
     "cost",
     "twins",
     "budget",
+    "_report_text",
+    "report",
     "model_selection",
     "display",
     "audit",
@@ -68,7 +71,16 @@ PUBLIC_RANDOMNESS: dict[str, str] = {
 }
 RANDOM_NOISE = {"normal", "standard_normal", "laplace", "multivariate_normal", "standard_t"}
 
-OPTIONAL = ["matplotlib", "pandas", "sqlite3", "cryptography", "dask", "polars", "numba"]
+OPTIONAL = [
+    "matplotlib",
+    "dp_accounting",
+    "pandas",
+    "sqlite3",
+    "cryptography",
+    "dask",
+    "polars",
+    "numba",
+]
 
 
 def imported_names(tree, module):

@@ -280,7 +280,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         TypeError, ValueError
             As `fit`.
         """
-        configured = self._configured()
+        configured = self.configured()
         return _within(self._total(self._private_steps()[0]), privacy_cost(configured))
 
     def needs_delta0(self) -> bool:
@@ -339,8 +339,19 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return {name: float(share) for name, share in self.shares.items()}
 
-    def _configured(self) -> Any:
-        """An unfitted clone of the estimator with the budgets of its steps set."""
+    def configured(self) -> Any:
+        """Return what `fit` fits: an unfitted clone of the estimator with its budgets set.
+
+        Returns
+        -------
+        estimator : estimator
+            Whose private steps have parts of the total as their `epsilon`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `fit`.
+        """
         budgets = self.allocate()
         estimator = clone(self.estimator)
         params = estimator.get_params(deep=True)
@@ -403,8 +414,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         return transformed
 
     def _checked(self, method: str, params: dict[str, Any]) -> Any:
-        """`_configured`, before the data are touched; warns about budgets that are not used."""
-        estimator = self._configured()
+        """`configured`, before the data are touched; warns about budgets that are not used."""
+        estimator = self.configured()
         owners = {"": self.estimator, **self.estimator.get_params(deep=True)}
         for name in params:
             path, _, parameter = name.rpartition("__")
