@@ -24,10 +24,12 @@ from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
 from skdp.engine import LONG, SHORT, BoundedRows
 from skdp.exceptions import UtilityWarning
+from skdp.linear_model._intervals import IntervalMixin
 from skdp.losses import Loss
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
 from skdp.solvers import SOLVERS, SolverSettings, default_feature_norm
+from skdp.uncertainty import ReleasedFit
 
 __all__ = ["PrivateLinearModel"]
 
@@ -35,7 +37,7 @@ FloatArray = NDArray[np.float64]
 _positive = Interval(Real, 0, None, closed="neither")
 
 
-class PrivateLinearModel(PrivateLearner):
+class PrivateLinearModel(IntervalMixin, PrivateLearner):
     """Base of linear models trained by clipped noisy gradient descent.
 
     Subclasses give the loss, the penalty, the targets and the public twin.
@@ -69,6 +71,9 @@ class PrivateLinearModel(PrivateLearner):
     scale_check_share: float
     n_rows: int | None
     n_jobs: int | None
+
+    # What simulated fits need, all of it released or public.
+    _released_: ReleasedFit
 
     # Standard deviations of a feature at which it is clipped, unless `feature_bound` is given.
     _bound_deviations: float
@@ -201,7 +206,7 @@ class PrivateLinearModel(PrivateLearner):
         n_features = plan.shape.n_features
         penalty = np.zeros(rows.n_columns)
         penalty[:n_features] = l2_penalty * rows.scale**2
-        theta = SOLVERS[self.solver].solve(
+        descent = SOLVERS[self.solver].solve(
             rows,
             targets,
             loss,
@@ -213,7 +218,19 @@ class PrivateLinearModel(PrivateLearner):
             adapt=adapt,
         )
         self.n_iter_ = settings.max_iter
-        return theta
+        sigmas = {release.name: release.sigma for release in plan.releases}
+        self._released_ = ReleasedFit(
+            descent,
+            settings,
+            plan.shape.n_rows,
+            penalty,
+            rows.scale,
+            rows.constant,
+            self._entry_bound(n_features),
+            sigmas.get("second moments", 0.0),
+            sigmas["gradient"],
+        )
+        return descent.coefficients
 
     def _in_units(self, theta: FloatArray, rows: BoundedRows) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts in the caller's units of X."""

@@ -8,8 +8,15 @@ from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease, relation_factor
+from skdp.uncertainty import Outcomes, SymmetricOutcomes
 
-__all__ = ["find_residuals", "huber_scale", "plan_residuals", "root_mean_square"]
+__all__ = [
+    "find_residuals",
+    "huber_scale",
+    "plan_residuals",
+    "root_mean_square",
+    "symmetric_outcomes",
+]
 
 FloatArray = NDArray[np.float64]
 _NAME = "residuals"
@@ -23,9 +30,11 @@ _BINS = (_HIGHEST - _LOWEST) * _PER_OCTAVE + 2
 SIZES = np.exp2(_LOWEST + (np.arange(_BINS) - 0.5) / _PER_OCTAVE)
 
 
-def plan_residuals(budget: PrivacyCost) -> tuple[PlannedRelease, PrivacyCost]:
-    """The release of the histogram, and the budget that is left."""
-    first, rest = budget.split([_SHARE, 1.0 - _SHARE])
+def plan_residuals(
+    budget: PrivacyCost, share: float = _SHARE
+) -> tuple[PlannedRelease, PrivacyCost]:
+    """The release of the histogram, for a share of the budget, and the budget that is left."""
+    first, rest = budget.split([share, 1.0 - share])
     return PlannedRelease(_NAME, _sensitivity(budget.neighboring), first.mu), rest
 
 
@@ -83,6 +92,19 @@ def find_residuals(
     ):  # noise drowned them: the scale that the targets came with
         return np.asarray(np.isclose(SIZES, 2.0 ** (0.5 / _PER_OCTAVE)), dtype=np.float64)
     return counts / held
+
+
+def symmetric_outcomes(shares: FloatArray) -> Outcomes:
+    """Targets of simulated rows, with errors of released sizes and of either sign.
+
+    Parameters
+    ----------
+    shares : ndarray
+        From `find_residuals`.
+    """
+    edges = _LOWEST + (np.arange(_BINS + 1) - 1.0) / _PER_OCTAVE
+    places = np.concatenate([[0.0], np.cumsum(shares)])
+    return SymmetricOutcomes(lambda level: np.exp2(np.interp(level, places, edges)))
 
 
 def root_mean_square(shares: FloatArray) -> float:

@@ -1,6 +1,7 @@
 """Regressors whose loss needs the scale of the residuals."""
 
 from abc import abstractmethod
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +54,13 @@ class RobustRegressor(ScaledRegressor):
     ) -> tuple[FloatArray, FloatArray]:
         column, unit = targets[:, 0], float(scale.scale[0])
         first_steps = plan.settings["max_iter"] // 3
+        found: list[FloatArray] = []
 
         def adapt(iteration: int, coefficients: FloatArray) -> tuple[Loss, float] | None:
             if iteration != first_steps:
                 return None
-            n_rows = plan.shape.n_rows
-            return self._loss_for(find_residuals(rows, coefficients, column, noise, n_rows), unit)
+            found.append(find_residuals(rows, coefficients, column, noise, plan.shape.n_rows))
+            return self._loss_for(found[0], unit)
 
         theta = self._descend(
             rows,
@@ -70,4 +72,5 @@ class RobustRegressor(ScaledRegressor):
             l2_penalty=self._l2_penalty(unit),
             adapt=adapt,
         )
+        self._released_ = replace(self._released_, residuals=found[0], target_unit=unit)
         return self._in_units(theta, rows)

@@ -13,9 +13,10 @@ from sklearn.linear_model import HuberRegressor
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
 from skdp.linear_model._docs import shared_docs
-from skdp.linear_model._residuals import huber_scale
+from skdp.linear_model._residuals import huber_scale, symmetric_outcomes
 from skdp.linear_model._robust import RobustRegressor
 from skdp.losses import HuberLoss, Loss
+from skdp.uncertainty import Outcomes, ReleasedFit
 
 __all__ = ["DPHuberRegressor"]
 
@@ -121,6 +122,12 @@ class DPHuberRegressor(RobustRegressor):
         found = huber_scale(shares, self.threshold)
         self.scale_ = found * unit
         return HuberLoss(self.threshold, found), found
+
+    _simulates_targets = True
+
+    def _outcomes(self, fit: ReleasedFit) -> Outcomes:
+        assert fit.residuals is not None  # every fit releases them
+        return symmetric_outcomes(fit.residuals)
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(self.alpha * unit, 1e300)

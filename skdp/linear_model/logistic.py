@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
 from skdp.linear_model._classifier import PrivateClassifier
-from skdp.losses import LogisticLoss, Loss, SoftmaxLoss
+from skdp.losses import ClassWeightedLoss, LogisticLoss, Loss, SoftmaxLoss
+from skdp.uncertainty import BinaryOutcomes, ClassOutcomes, Outcomes, ReleasedFit
 
 __all__ = ["DPLogisticRegression"]
 
@@ -188,6 +189,16 @@ default="preconditioned-gradient-descent"
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(1.0 / self.C, 1e300)
+
+    _simulates_targets = True
+
+    def _outcomes(self, fit: ReleasedFit) -> Outcomes:
+        if any(isinstance(loss, ClassWeightedLoss) for _, loss, _ in fit.descent.stages):
+            raise ValueError(
+                "intervals are for models of the labels as they come, and this one was fitted "
+                "with class weights"
+            )
+        return BinaryOutcomes() if fit.descent.coefficients.ndim == 1 else ClassOutcomes()
 
     def make_non_private(self) -> LogisticRegression:
         """Scikit-learn's `LogisticRegression` with the same penalty and intercept.

@@ -3,28 +3,75 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.linear_model import LinearRegression, Ridge
 
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows
 from skdp.linear_model._regressor import ScaledRegressor
+from skdp.linear_model._residuals import find_residuals, plan_residuals, symmetric_outcomes
+from skdp.linear_model._target_scale import TargetScale
 from skdp.losses import Loss, SquaredLoss
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape
+from skdp.uncertainty import Outcomes, ReleasedFit
 
 __all__ = ["DPLinearRegression", "DPRidge"]
+
+FloatArray = NDArray[np.float64]
 
 
 class _PrivateLeastSquares(MultiOutputMixin, ScaledRegressor):
     """Least squares for one or several targets."""
 
+    _parameter_constraints: dict[str, Any] = {
+        **ScaledRegressor._parameter_constraints,
+        "uncertainty_share": [Interval(Real, 0, 1, closed="left")],
+    }
     _multi_output = True
+    _simulates_targets = True
+    uncertainty_share: float
 
     def _loss(self, n_outputs: int) -> Loss:
         return SquaredLoss()
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        located, rest = super()._target_releases(shape, budget)
+        if shape.n_outputs > 1 or not self.uncertainty_share:
+            return located, rest
+        residuals, rest = plan_residuals(rest, self.uncertainty_share)
+        return (*located, residuals), rest
+
+    def _learn(
+        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
+    ) -> tuple[FloatArray, FloatArray]:
+        result = super()._learn(rows, targets, plan, noise, scale)
+        if plan.shape.n_outputs == 1:
+            unit, shares = float(scale.scale[0]), None
+            if self.uncertainty_share:
+                theta = rows.round_coefficients(self._released_.descent.coefficients)
+                shares = find_residuals(rows, theta, targets[:, 0], noise, plan.shape.n_rows)
+            self._released_ = replace(self._released_, residuals=shares, target_unit=unit)
+        return result
+
+    def _outcomes(self, fit: ReleasedFit) -> Outcomes:
+        if fit.descent.coefficients.ndim == 2:
+            raise ValueError("intervals are for one target; fit one model for each")
+        if fit.residuals is None:
+            raise ValueError(
+                "intervals need the sizes of residuals, which this fit did not release: fit with "
+                "uncertainty_share=0.02"
+            )
+        return symmetric_outcomes(fit.residuals)
 
 
 class DPLinearRegression(_PrivateLeastSquares):
@@ -68,6 +115,9 @@ default="preconditioned-gradient-descent"
     scale_check_share : float in [0, 1), default=0.01
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
+    uncertainty_share : float in [0, 1), default=0.01
+        Share of the budget for a private histogram of the sizes of residuals, from which
+        `confidence_interval` is made. With several targets none is made. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
@@ -107,8 +157,9 @@ default="preconditioned-gradient-descent"
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
     releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
-    of the clipped rows; the clipped gradient sum of every step. All are exact sums on a grid with
-    exactly rounded Gaussian noise, and several outputs share each release. Public are the shapes
+    of the clipped rows; the clipped gradient sum of every step; for one target, a histogram of the
+    sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian noise, and
+    several outputs share each release. Public are the shapes
     of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
     compares them with targets and is not private.
 
@@ -144,6 +195,7 @@ default="preconditioned-gradient-descent"
         ridge_floor: float | None = None,
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
+        uncertainty_share: float = 0.01,
         neighboring: str = "add_or_remove",
         n_rows: int | None = None,
         n_jobs: int | None = None,
@@ -162,6 +214,7 @@ default="preconditioned-gradient-descent"
         self.ridge_floor = ridge_floor
         self.learning_rate = learning_rate
         self.scale_check_share = scale_check_share
+        self.uncertainty_share = uncertainty_share
         self.neighboring = neighboring
         self.n_rows = n_rows
         self.n_jobs = n_jobs
@@ -219,6 +272,9 @@ default="preconditioned-gradient-descent"
     scale_check_share : float in [0, 1), default=0.01
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
+    uncertainty_share : float in [0, 1), default=0.01
+        Share of the budget for a private histogram of the sizes of residuals, from which
+        `confidence_interval` is made. With several targets none is made. 0 turns it off.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
@@ -258,8 +314,9 @@ default="preconditioned-gradient-descent"
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
     releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
-    of the clipped rows; the clipped gradient sum of every step. All are exact sums on a grid with
-    exactly rounded Gaussian noise, and several outputs share each release. Public are the shapes
+    of the clipped rows; the clipped gradient sum of every step; for one target, a histogram of the
+    sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian noise, and
+    several outputs share each release. Public are the shapes
     of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
     compares them with targets and is not private.
 
@@ -280,7 +337,7 @@ default="preconditioned-gradient-descent"
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **ScaledRegressor._parameter_constraints,
+        **_PrivateLeastSquares._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
     _flat_single_target = True
@@ -302,6 +359,7 @@ default="preconditioned-gradient-descent"
         ridge_floor: float | None = None,
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
+        uncertainty_share: float = 0.01,
         neighboring: str = "add_or_remove",
         n_rows: int | None = None,
         n_jobs: int | None = None,
@@ -321,6 +379,7 @@ default="preconditioned-gradient-descent"
         self.ridge_floor = ridge_floor
         self.learning_rate = learning_rate
         self.scale_check_share = scale_check_share
+        self.uncertainty_share = uncertainty_share
         self.neighboring = neighboring
         self.n_rows = n_rows
         self.n_jobs = n_jobs

@@ -1,6 +1,12 @@
 """Solvers: ``plan`` before the data, then ``solve`` on bounded rows through the noise core."""
 
-from skdp.solvers.gradient_descent import GradientDescent, PreconditionedGradientDescent
+from skdp.solvers.gradient_descent import (
+    Descent,
+    GradientDescent,
+    PreconditionedGradientDescent,
+    floored,
+    unpacked,
+)
 from skdp.solvers.settings import SolverSettings, choose_settings, default_feature_norm
 
 SOLVERS: dict[str, GradientDescent] = {
@@ -10,9 +16,12 @@ SOLVERS: dict[str, GradientDescent] = {
 
 __all__ = [
     "SOLVERS",
+    "Descent",
     "GradientDescent",
     "PreconditionedGradientDescent",
     "SolverSettings",
     "choose_settings",
     "default_feature_norm",
+    "floored",
+    "unpacked",
 ]

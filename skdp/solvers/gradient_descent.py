@@ -16,11 +16,58 @@ from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import PlannedRelease, ProblemShape, relation_factor
 from skdp.solvers.settings import SolverSettings, choose_settings
 
-__all__ = ["GradientDescent", "PreconditionedGradientDescent"]
+__all__ = ["Descent", "GradientDescent", "PreconditionedGradientDescent", "floored", "unpacked"]
 
 FloatArray = NDArray[np.float64]
 Step = Callable[[FloatArray], FloatArray]
 _BITS = 20
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What a run of a solver gives, all of it released or made from released values.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+        In the units of the working rows.
+    second_moments : ndarray of shape (n_columns * (n_columns + 1) / 2,), or None
+        As released: see `BoundedRows.gram`.
+    stages : tuple
+        Numbers of the steps from which on there was another loss, with the loss and the factor
+        of the penalty.
+    """
+
+    coefficients: FloatArray
+    second_moments: FloatArray | None
+    stages: tuple[tuple[int, Loss, float], ...]
+
+
+def unpacked(packed: FloatArray, p: int) -> FloatArray:
+    """The symmetric matrix of a diagonal and the entries above it, row by row."""
+    matrix = np.empty((p, p))
+    matrix[np.diag_indices(p)] = packed[:p]
+    upper = np.triu_indices(p, 1)
+    matrix[upper] = matrix[upper[1], upper[0]] = packed[p:]
+    return matrix
+
+
+def floored(values: FloatArray, sigma: float, ridge_floor: float) -> FloatArray:
+    """Eigenvalues of noisy second moments, in rising order, as a preconditioner takes them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., p)
+        Negative ones are noise.
+    sigma : float
+        Standard deviation of the noise of the diagonal.
+    ridge_floor : float
+        What is added, in units of the spectral norm of the noise.
+    """
+    # A least value of its own keeps factorisations possible when the user wants no floor.
+    least = 2.0**-40 * np.maximum(values[..., -1:], sigma)
+    floor = ridge_floor * sigma * sqrt(values.shape[-1])
+    return np.maximum(values, 0.0) + np.maximum(floor, least)
 
 
 @dataclass(frozen=True)
@@ -89,8 +136,8 @@ class GradientDescent:
         penalty: FloatArray,
         n_outputs: int | None,
         adapt: Callable[[int, FloatArray], tuple[Loss, float] | None] | None = None,
-    ) -> FloatArray:
-        """Coefficients in the units of the working rows.
+    ) -> Descent:
+        """Coefficients in the units of the working rows, and what else is released.
 
         Parameters
         ----------
@@ -117,9 +164,14 @@ class GradientDescent:
 
         Returns
         -------
-        coefficients : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+        descent : Descent
         """
-        step_for = self._preconditioner(rows, loss, settings, noise, n_rows)
+        moments, sigma = None, 0.0
+        if settings.gram_share:
+            moments = noise.release(rows.gram("second moments"))
+            sigma = noise.sigma("second moments")
+        step_for = self._preconditioner(moments, sigma, rows.n_columns, loss, settings, n_rows)
+        stages = [(0, loss, 1.0)]
         step = step_for(penalty)
         shape = (rows.n_columns,) if n_outputs is None else (rows.n_columns, n_outputs)
         weights = penalty if n_outputs is None else penalty[:, None]
@@ -132,6 +184,7 @@ class GradientDescent:
             theta = rows.round_coefficients(theta)
             if adapt is not None and (changed := adapt(iteration, theta)) is not None:
                 loss, factor = changed
+                stages.append((iteration, loss, factor))
                 penalty, weights = penalty * factor, weights * factor
                 step, velocity = step_for(penalty), np.zeros(shape)
             gradient = noise.release(
@@ -146,18 +199,19 @@ class GradientDescent:
             if iteration >= first:
                 averaged += 1
                 mean += (theta - mean) / averaged
-        return mean
+        return Descent(mean, moments, tuple(stages))
 
     def _preconditioner(
         self,
-        rows: BoundedRows,
+        moments: FloatArray | None,
+        sigma: float,
+        p: int,
         loss: Loss,
         settings: SolverSettings,
-        noise: NoiseCore,
         n_rows: int,
     ) -> Callable[[FloatArray], Step]:
         """Function that gives, for a penalty, the function that turns a gradient into a step."""
-        if not settings.gram_share:
+        if moments is None:
 
             def plain(penalty: FloatArray) -> Step:
                 # The penalty's part of the step is taken implicitly: stable however strong it is.
@@ -165,19 +219,8 @@ class GradientDescent:
                 return lambda gradient: (gradient.T / curvature).T
 
             return plain
-        bounded = rows.gram("second moments")
-        released = noise.release(bounded)
-        p = rows.n_columns
-        gram = np.empty((p, p))
-        gram[np.diag_indices(p)] = released[:p]
-        upper = np.triu_indices(p, 1)
-        gram[upper] = gram[upper[1], upper[0]] = released[p:]
-        sigma = noise.sigma("second moments")
-        values, vectors = eigh(gram)
-        # Negative eigenvalues are noise; the floor is the size of its spectral norm. Its own
-        # least value keeps the factorisation possible when the user wants no floor.
-        least = 2.0**-40 * max(values[-1], sigma)
-        values = np.maximum(values, 0.0) + max(settings.ridge_floor * sigma * sqrt(p), least)
+        values, vectors = eigh(unpacked(moments, p))
+        values = floored(values, sigma, settings.ridge_floor)
         curvature = loss.curvature * (vectors * values) @ vectors.T
 
         def preconditioned(penalty: FloatArray) -> Step:

@@ -1,0 +1,21 @@
+"""Uncertainty of a released model: fits like it are simulated from released values alone."""
+
+from skdp.uncertainty.intervals import Bootstrap, ConfidenceInterval, bootstrap
+from skdp.uncertainty.outcomes import (
+    BinaryOutcomes,
+    ClassOutcomes,
+    Outcomes,
+    SymmetricOutcomes,
+)
+from skdp.uncertainty.released import ReleasedFit
+
+__all__ = [
+    "BinaryOutcomes",
+    "Bootstrap",
+    "ClassOutcomes",
+    "ConfidenceInterval",
+    "Outcomes",
+    "ReleasedFit",
+    "SymmetricOutcomes",
+    "bootstrap",
+]

@@ -1,0 +1,122 @@
+"""Confidence intervals of coefficients, by a parametric bootstrap on released values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.uncertainty.outcomes import Outcomes
+from skdp.uncertainty.population import denoise, simulate_population
+from skdp.uncertainty.released import ReleasedFit
+from skdp.uncertainty.replicas import Replicas
+
+__all__ = ["Bootstrap", "ConfidenceInterval", "bootstrap"]
+
+FloatArray = NDArray[np.float64]
+_PRECONDITIONERS = 20
+# Steps towards the truth without noise, and with that of the preconditioners.
+_ROUNDS = (1, 1, 1, 1, 1, _PRECONDITIONERS, _PRECONDITIONERS)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceInterval:
+    """Intervals that hold the coefficients of the population, each with a given probability.
+
+    Attributes
+    ----------
+    level : float
+        The probability.
+    coef : ndarray of shape (n_features, 2) or (n_outputs, n_features, 2)
+        Lower and upper ends for the entries of ``coef_``. The middle is the coefficient less
+        its estimated bias, by clipping for instance, and not the coefficient itself.
+    intercept : ndarray of shape (2,) or (n_outputs, 2)
+        The same for ``intercept_``; zeros where the model has none.
+    coef_std : ndarray of the shape of ``coef_``
+        Standard errors of the middles: sampling and the noise of the mechanism together.
+    intercept_std : float or ndarray of the shape of ``intercept_``
+        The same for the intercept.
+    """
+
+    level: float
+    coef: FloatArray
+    intercept: FloatArray
+    coef_std: FloatArray
+    intercept_std: FloatArray
+
+    def __repr__(self) -> str:
+        """State the level and the shapes."""
+        return f"ConfidenceInterval(level={self.level:g}, coef of shape {self.coef.shape})"
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """What simulated fits say of one fit, in its units.
+
+    Attributes
+    ----------
+    centre : ndarray of the shape of the coefficients
+        Coefficients less their bias.
+    deviation : ndarray of the same shape
+        Standard deviation of the centre.
+    """
+
+    centre: FloatArray
+    deviation: FloatArray
+
+
+def bootstrap(
+    fit: ReleasedFit, outcomes: Outcomes, *, n_draws: int, random_state: Any = None
+) -> Bootstrap:
+    """Bias and spread of fits like the given one.
+
+    Parameters
+    ----------
+    fit : ReleasedFit
+        The fit. It has second moments.
+    outcomes : Outcomes
+        What its targets may have been drawn from.
+    n_draws : int
+        Number of simulated fits, rounded up to a multiple of 40.
+    random_state : int, numpy Generator or None, default=None
+        For the simulation.
+
+    Notes
+    -----
+    First the truth is sought for which the average fit is the given one. Then fits are drawn
+    at that truth; how the average fit moves with the truth turns their spread into that of the
+    truth.
+    """
+    rng = np.random.default_rng(random_state)
+    population = simulate_population(
+        denoise(fit.moments(), fit.sigma_moments) / fit.n_rows,
+        constant=fit.constant,
+        feature_bound=fit.feature_bound * fit.scale,
+        slack=fit.settings.row_slack,
+        rng=rng,
+    )
+    count = _PRECONDITIONERS
+    replicas = Replicas(fit, population, outcomes, count, rng)
+    found = fit.descent.coefficients
+    truth = found.copy()
+    for n_runs in _ROUNDS:
+        fits = replicas.run(np.repeat(truth[None], n_runs, axis=0))
+        truth = truth + found - fits.mean(axis=0)
+    n_runs = -(-n_draws // (2 * count)) * 2 * count
+    half = replicas.sampling_noise(truth, n_runs // 2)[:, None]
+    errors = np.concatenate([half, -half], axis=1).reshape(n_runs, *truth.shape)
+    draws = replicas.run(np.repeat(truth[None], n_runs, axis=0), errors)
+    average = draws.mean(axis=0)
+    spread = (draws - average).reshape(n_runs, -1)
+    spread = spread @ np.linalg.pinv(_slope(replicas, truth, spread.std(axis=0))).T
+    deviation = spread.std(axis=0).reshape(truth.shape)
+    return Bootstrap(truth + found - average, deviation)
+
+
+def _slope(replicas: Replicas, truth: FloatArray, step: FloatArray) -> FloatArray:
+    """How the average fit moves with the truth, by differences: (size, size)."""
+    size = truth.size
+    steps = 0.5 * step + 1e-9 * np.abs(truth).max()
+    moved = truth.reshape(-1) + np.concatenate([np.zeros((1, size)), np.diag(steps)])
+    fits = replicas.run(moved.reshape(size + 1, *truth.shape)).reshape(size + 1, size)
+    return ((fits[1:] - fits[0]) / steps[:, None]).T
