@@ -19,6 +19,7 @@ from scipy.special import expit, ndtri
 from skdp import DPHuberRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.exceptions import UtilityWarning
 
+DELTA = 1e-6
 ERROR = 0.7  # standard deviation of regression errors
 
 
@@ -58,7 +59,7 @@ def fitted(model, design, n, d, epsilon, rng):
         else:
             y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
             weight = np.full(n, np.nan)
-        private = DPLogisticRegression(epsilon, C=1e3, classes=range(n_classes))
+        private = DPLogisticRegression(epsilon, DELTA, C=1e3, classes=range(n_classes))
     else:
         coef, intercept = truth(d)
         errors = ERROR * rng.normal(size=n)
@@ -67,7 +68,7 @@ def fitted(model, design, n, d, epsilon, rng):
         y = X @ coef + intercept + errors
         weight = np.full(n, ERROR**-2)
         cls = DPHuberRegressor if model == "huber" else DPLinearRegression
-        private = cls(epsilon, y_bounds=(-3.3, 3.9))
+        private = cls(epsilon, DELTA, y_bounds=(-3.3, 3.9))
     design_matrix = np.column_stack([X, np.ones(n)])
     information = design_matrix.T @ (design_matrix * weight[:, None])
     if np.isnan(weight).any():

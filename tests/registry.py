@@ -66,6 +66,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "plain": {"solver": "gradient-descent", "max_iter": 7},
         "no-intercept": {"fit_intercept": False},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
+        "no-residuals": {"uncertainty_share": 0.0, "max_iter": 5},
         "two-outputs": {"y_bounds": [(-6.0, 6.0), (-4.0, 8.0)]},
     },
     "DPQuantileRegressor": {

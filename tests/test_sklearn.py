@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.metadata_routing import MetadataRequest, MetadataRouter
 
-from skdp import GaussianMechanism
+from skdp import GaussianMechanism, losses
 from skdp.base import PrivateEstimator
 
 pytestmark = [
@@ -169,6 +169,10 @@ def test_pickle_and_joblib(entry, tmp_path):
 
 # What a user of skops has to trust to load a fitted estimator: classes of skdp and numpy only.
 TRUSTED = {
+    *(f"skdp.losses.{name}" for name in losses.__all__),
+    "skdp.solvers.gradient_descent.Descent",
+    "skdp.solvers.settings.SolverSettings",
+    "skdp.uncertainty.released.ReleasedFit",
     "skdp.accounting.PrivacyCost",
     "skdp.plan.Plan",
     "skdp.plan.PlannedRelease",

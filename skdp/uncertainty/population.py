@@ -1,6 +1,7 @@
 """A stand-in for the population of rows, made from released second moments."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +44,19 @@ def denoise(moments: FloatArray, sigma: float) -> FloatArray:
 
     Notes
     -----
-    Eigenvalues are drawn to their mean, by the share of their spread that noise explains.
+    Large eigenvalues that stand out from the noise are kept. The others are drawn to their mean,
+    by the share of their spread that noise explains.
     """
-    p = len(moments)
-    mean = np.trace(moments) / p
-    spread = float(np.sum((moments - mean * np.eye(p)) ** 2))
-    share = min(1.0, sigma**2 * p * (p + 1) / 2.0 / spread) if spread else 1.0
-    values, vectors = np.linalg.eigh((1.0 - share) * moments + share * mean * np.eye(p))
-    return (vectors * np.maximum(values, 1e-6 * abs(mean))) @ vectors.T
+    values, vectors = np.linalg.eigh(moments)
+    count = len(values)
+    # The eigenvalues of the noise alone are within sigma sqrt(2 count).
+    while count > 2 and values[count - 1] - values[: count - 1].mean() > sigma * sqrt(3.0 * count):
+        count -= 1
+    bulk = values[:count]
+    spread = float(np.sum((bulk - bulk.mean()) ** 2))
+    share = min(1.0, sigma**2 * count * (count + 1) / 2.0 / spread) if spread else 1.0
+    values[:count] = (1.0 - share) * bulk + share * bulk.mean()
+    return (vectors * np.maximum(values, 1e-6 * abs(values[-1]))) @ vectors.T
 
 
 def _shortened(rows: FloatArray, norm: float) -> FloatArray:
