@@ -16,7 +16,7 @@ __all__ = ["Bootstrap", "ConfidenceInterval", "bootstrap"]
 FloatArray = NDArray[np.float64]
 _PRECONDITIONERS = 20
 # Steps towards the truth without noise, and with that of the preconditioners.
-_ROUNDS = (1, 1, 1, 1, 1, _PRECONDITIONERS, _PRECONDITIONERS)
+_ROUNDS = (1, 1, 1, 1, 1, _PRECONDITIONERS)
 
 
 @dataclass(frozen=True, eq=False)
