@@ -6,6 +6,7 @@ from skdp.accounting import PrivacyCost
 from skdp.budget import PrivacyBudget
 from skdp.cost import privacy_cost
 from skdp.display import PrivacyUtilityDisplay
+from skdp.ledger import PrivacyLedger
 from skdp.linear_model import (
     DPGammaRegressor,
     DPHuberRegressor,
@@ -41,6 +42,7 @@ __all__ = [
     "GaussianMechanism",
     "PrivacyBudget",
     "PrivacyCost",
+    "PrivacyLedger",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "all_estimators",

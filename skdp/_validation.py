@@ -28,6 +28,7 @@ from skdp.accounting import PrivacyCost, gdp_mu
 from skdp.exceptions import PrivacyLeakWarning, PrivacyWarning
 
 __all__ = [
+    "CLASSES_FROM_Y",
     "Interval",
     "StrOptions",
     "check_budget",
@@ -302,6 +303,9 @@ def check_features_and_target(
 _KINDS = {**dict.fromkeys("biuf", "numbers"), **dict.fromkeys("US", "strings")}
 
 
+CLASSES_FROM_Y = "the set of class labels in y is public"
+
+
 def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]]:
     """Sorted class labels, and what had to be assumed to know them.
 
@@ -330,7 +334,7 @@ def declared_classes(classes: Any, y: NDArray) -> tuple[NDArray, tuple[str, ...]
             "them as public: classes=[...]",
             PrivacyLeakWarning,
         )
-        return found, ("the set of class labels in y is public",)
+        return found, (CLASSES_FROM_Y,)
     declared = np.asarray(list(classes) if isinstance(classes, set | frozenset) else classes)
     labels = np.unique(declared)
     if declared.ndim != 1 or len(labels) < 2:

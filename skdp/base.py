@@ -50,9 +50,11 @@ class PrivateEstimator(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         cost : PrivacyCost
-            Made from `epsilon`, `delta` and `neighboring` alone.
+            Made from `epsilon`, `delta` and `neighboring`; the other parameters decide at most
+            about its assumptions.
         """
         budget = check_budget(self.epsilon, self.delta, self.neighboring)
+        budget = budget.with_assumptions(*self._planned_assumptions())
         if self.random_state is not None and budget.is_finite:
             budget = budget.with_assumptions(SEEDED)
         return budget
@@ -66,6 +68,10 @@ class PrivateEstimator(BaseEstimator, metaclass=ABCMeta):
             False unless something is released that can fail with a small probability.
         """
         return False
+
+    def _planned_assumptions(self) -> tuple[str, ...]:
+        """What the parameters leave to be read from the data."""
+        return ()
 
     def _check_parameters(self) -> PrivacyCost:
         """Parameters are valid, whatever scikit-learn's configuration skips; the budget."""

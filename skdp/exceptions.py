@@ -1,6 +1,12 @@
 """Warnings and errors of skdp."""
 
-__all__ = ["PrivacyBudgetError", "PrivacyLeakWarning", "PrivacyWarning", "UtilityWarning"]
+__all__ = [
+    "PrivacyBudgetError",
+    "PrivacyLeakWarning",
+    "PrivacyLedgerError",
+    "PrivacyWarning",
+    "UtilityWarning",
+]
 
 
 class PrivacyWarning(UserWarning):
@@ -17,3 +23,7 @@ class UtilityWarning(UserWarning):
 
 class PrivacyBudgetError(RuntimeError):
     """More was asked of a mechanism than its privacy budget was planned for."""
+
+
+class PrivacyLedgerError(RuntimeError):
+    """The file of a `PrivacyLedger` cannot be used; nothing was charged and nothing fitted."""

@@ -3,6 +3,7 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import inf, isinf, sqrt
 from numbers import Integral, Real
@@ -51,6 +52,8 @@ class _ReleaseCounter:
     def __init__(self) -> None:
         self.releases: list[Release] = []
         self.seeded = False
+        # Asked before every release; a ledger charges it, or refuses by an exception.
+        self.guard: Callable[[bool], None] | None = None
 
     @property
     def made(self) -> int:
@@ -65,6 +68,8 @@ class _ReleaseCounter:
                     f"all of the n_releases={most:g} planned releases were made; fit a mechanism "
                     "with more, or with a new budget"
                 )
+            if self.guard is not None:
+                self.guard(seeded)
             self.releases.append(release)
             self.seeded |= seeded
             return self.made
@@ -276,10 +281,19 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             return planned
         if self.random_state is not None or self._counter.seeded:
             planned = planned.with_assumptions(SEEDED)
-        count = self.plan_.releases[0].count
-        if self._counter.made <= count:
+        if self._counter.made <= self.plan_.releases[0].count:
             return planned
-        return PrivacyCost.compose([planned.split([1.0] * count)[0]] * self._counter.made)
+        one = self._cost_of_one().with_assumptions(*planned.assumptions)
+        return PrivacyCost.compose([one] * self._counter.made)
+
+    def _cost_of_one(self) -> PrivacyCost:
+        """Cost of a single release of the plan."""
+        return self.plan_.budget.split([1.0] * self.plan_.releases[0].count)[0]
+
+    def _ask_before_releases(self, guard: Callable[[bool], None]) -> tuple[PrivacyCost, int]:
+        """Have `guard` called before each further release; cost of one, and how many are paid."""
+        self._counter.guard = guard
+        return self._cost_of_one(), self.plan_.releases[0].count - self._counter.made
 
     @property
     def releases_(self) -> tuple[Release, ...]:

@@ -59,6 +59,7 @@ ORDER = [
     "budget",
     "_report_text",
     "report",
+    "ledger",
     "model_selection",
     "display",
     "audit",

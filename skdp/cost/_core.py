@@ -139,7 +139,7 @@ def register_cost_rule(cls: type | str, rule: Rule | type, *, subclasses: bool =
     ...
     ...     def fit(self, X, y): ...
     >>> register_cost_rule(TwoFits, lambda meta: [Fit("estimator", meta.estimator, times=2)])
-    >>> privacy_cost(TwoFits(DPLogisticRegression(epsilon=1.0)))
+    >>> privacy_cost(TwoFits(DPLogisticRegression(epsilon=1.0, classes=[0, 1])))
     PrivacyCost(mu=0.379082, epsilon=1.46517 at delta=1e-05, neighboring='add_or_remove')
     """
     if isinstance(rule, type):

@@ -57,7 +57,7 @@ _BY_DATA = (
 _BY_GROUP_COUNT = (LeaveOneGroupOut, LeavePGroupsOut)
 
 # The parameters that the cost of a private estimator depends on.
-_BUDGET_PARAMETERS = {"epsilon", "delta", "neighboring", "random_state"}
+_BUDGET_PARAMETERS = {"classes", "epsilon", "delta", "neighboring", "random_state"}
 
 Candidates = list[tuple[dict[str, Any], int]]
 

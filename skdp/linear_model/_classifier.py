@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._threads import workers
 from skdp._validation import (
+    CLASSES_FROM_Y,
     StrOptions,
     check_features_and_target,
     declared_classes,
@@ -65,6 +66,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
             return (), budget
         released, rest = plan_class_counts(budget)
         return (released,), rest
+
+    def _planned_assumptions(self) -> tuple[str, ...]:
+        return (CLASSES_FROM_Y,) if self.classes is None else ()
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateClassifier:
         """Learn a private model.
