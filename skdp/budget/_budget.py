@@ -3,9 +3,8 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
-from inspect import signature
 from math import inf
-from numbers import Real
+from numbers import Integral
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,106 +13,26 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skdp._validation import PRIVACY_CONSTRAINTS, check_budget, check_parameters
+from skdp._validation import PRIVACY_CONSTRAINTS, Interval, check_budget, check_parameters
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateEstimator
+from skdp.budget._counts import check_counts
 from skdp.budget._delegate import DelegatingMixin, inner_has
 from skdp.budget._errors import guarded
+from skdp.budget._shares import (
+    default_shares,
+    is_share,
+    may_fail,
+    parameter,
+    set_budgets,
+    taken_apart,
+)
 from skdp.cost import cost_parts, privacy_cost
-from skdp.exceptions import PrivacyWarning
-from skdp.mechanism import GaussianMechanism
+from skdp.exceptions import PrivacyBudgetError, PrivacyWarning
 from skdp.twins import register_twin
 
-__all__ = ["PrivacyBudget", "default_shares", "set_budgets"]
-
-# Of mu^2, for each private step that prepares features, and for all of them together at most.
-_PREPROCESSING_SHARE = 0.1
-_ALL_PREPROCESSING = 0.5
-
-
-def default_shares(steps: dict[str, Any]) -> dict[str, float]:
-    """Shares of mu^2 for the private steps of a pipeline when none are given.
-
-    Parameters
-    ----------
-    steps : dict of str to estimator
-        The private steps by name.
-
-    Returns
-    -------
-    shares : dict of str to float
-        A tenth for every step that only prepares features, half at most for all of those
-        together; the rest in equal parts for the others: models, and mechanisms that release
-        rows. Equal parts if all steps prepare features.
-
-    Notes
-    -----
-    A tenth is what a standardisation was measured to deserve before a linear model: at epsilon 1
-    it costs half of what scaling by public bounds costs in AUC.
-    """
-    preparing = [
-        name
-        for name, step in steps.items()
-        if hasattr(step, "transform")
-        and not hasattr(step, "predict")
-        and not isinstance(step, GaussianMechanism)
-    ]
-    others = len(steps) - len(preparing)
-    if not preparing or not others:
-        return dict.fromkeys(steps, 1.0 / len(steps))
-    share = min(_PREPROCESSING_SHARE, _ALL_PREPROCESSING / len(preparing))
-    rest = (1.0 - share * len(preparing)) / others
-    return {name: share if name in preparing else rest for name in steps}
-
-
-def set_budgets(estimator: Any) -> dict[str, Any]:
-    """Budgets that private steps were given of their own, which a `PrivacyBudget` does not use.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What holds the steps.
-
-    Returns
-    -------
-    defaults : dict of str to object
-        The default of every `epsilon` and `delta` that has another value, by name as in
-        ``set_params``.
-    """
-    params = estimator.get_params(deep=True)
-    found = {}
-    for part in cost_parts(estimator):
-        if not hasattr(type(part.estimator), "planned_cost"):
-            continue
-        known = signature(type(part.estimator)).parameters
-        for name in ("epsilon", "delta"):
-            full = _parameter(part.path, name)
-            if name in known and full in params and params[full] != known[name].default:
-                found[full] = known[name].default
-    return found
-
-
-def _needs_delta0(step: Any) -> bool:
-    """Whether a step releases something that can fail with a small probability."""
-    return hasattr(step, "needs_delta0") and bool(step.needs_delta0())
-
-
-def _taken_apart(budget: PrivacyCost, n_failing: int) -> tuple[PrivacyCost, PrivacyCost]:
-    """The Gaussian part of a budget, and what each of some steps gets of its delta0."""
-    kind = (budget.neighboring, budget.unit, budget.reference_delta)
-    gaussian = PrivacyCost(budget.gaussian_mu, *kind, budget.assumptions)
-    failure = PrivacyCost(0.0, *kind, delta0=budget.delta0)
-    return gaussian, failure.split([1.0] * n_failing)[0] if n_failing else failure
-
-
-def _parameter(step: str, name: str) -> str:
-    return f"{step}__{name}" if step else name
-
-
-def _is_share(value: Any) -> bool:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return number and 0.0 < float(value) < inf
+__all__ = ["PrivacyBudget"]
 
 
 def _within(budget: PrivacyCost, spent: PrivacyCost) -> PrivacyCost:
@@ -145,6 +64,10 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others. Set on all steps.
+    n_classes, n_outputs, n_features : int, default=None
+        Public counts that say how often a step is fitted where one model is fitted per class or
+        output, or features are eliminated (see `privacy_cost`). A fit on data with more classes or
+        outputs is an error.
     random_state : int, RandomState instance or None, default=None
         None: the noise of each step is what its own `random_state` makes it. An int is set on all
         private steps: the noise is then reproducible, which is *not private* towards whoever knows
@@ -210,6 +133,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         "delta": PRIVACY_CONSTRAINTS["delta"],
         "shares": [None, dict],
         "neighboring": PRIVACY_CONSTRAINTS["neighboring"],
+        "n_classes": [None, Interval(Integral, 1, None, closed="left")],
+        "n_outputs": [None, Interval(Integral, 1, None, closed="left")],
+        "n_features": [None, Interval(Integral, 1, None, closed="left")],
         "random_state": PRIVACY_CONSTRAINTS["random_state"],
     }
 
@@ -221,6 +147,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         shares: dict[str, float] | None = None,
         neighboring: str = "add_or_remove",
+        n_classes: int | None = None,
+        n_outputs: int | None = None,
+        n_features: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -228,6 +157,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         self.delta = delta
         self.shares = shares
         self.neighboring = neighboring
+        self.n_classes = n_classes
+        self.n_outputs = n_outputs
+        self.n_features = n_features
         self.random_state = random_state
 
     # ---- planning ----
@@ -260,8 +192,8 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         steps, fits = self._private_steps()
         budget = self._total(steps)
         shares = self._checked_shares(steps)
-        failing = [name for name, step in steps.items() if _needs_delta0(step)]
-        gaussian, failure = _taken_apart(budget, len(failing))
+        failing = [name for name, step in steps.items() if may_fail(step)]
+        gaussian, failure = taken_apart(budget, len(failing))
         parts = dict(zip(steps, gaussian.split(shares[name] for name in steps), strict=True))
         for name in failing:
             parts[name] += failure
@@ -281,7 +213,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
             As `fit`.
         """
         configured = self.configured()
-        return _within(self._total(self._private_steps()[0]), privacy_cost(configured))
+        return _within(
+            self._total(self._private_steps()[0]), privacy_cost(configured, **self._counts())
+        )
 
     def needs_delta0(self) -> bool:
         """Whether a step needs a part of delta for itself, beside that of Gaussian noise.
@@ -291,17 +225,16 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         needed : bool
             True where categories are to be found, by an encoder.
         """
-        return any(map(_needs_delta0, self._private_steps()[0].values()))
+        return any(map(may_fail, self._private_steps()[0].values()))
 
     def _total(self, steps: dict[str, Any]) -> PrivacyCost:
         """The stated total; a part of delta is set aside if and only if a step needs it."""
-        failure = any(map(_needs_delta0, steps.values()))
+        failure = any(map(may_fail, steps.values()))
         return check_budget(self.epsilon, self.delta, self.neighboring, failure=failure)
 
     def _private_steps(self) -> tuple[dict[str, Any], dict[str, int]]:
         """The steps whose budget can be set, by name, and how often each is fitted."""
-        # What is fitted is a clone: what the steps have learned before does not count.
-        parts = cost_parts(clone(self.estimator, safe=False))
+        parts = cost_parts(self._related(), **self._counts())
         params = self.estimator.get_params(deep=True)
         steps: dict[str, Any] = {}
         fits: dict[str, int] = {}
@@ -310,11 +243,16 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
             name, step = part.path, part.estimator
             if part.cost.is_finite and not part.is_charged and not unlimited:
                 continue  # it would have no use for a share
-            if hasattr(type(step), "planned_cost") and _parameter(name, "epsilon") in params:
+            if hasattr(type(step), "planned_cost") and parameter(name, "epsilon") in params:
                 steps.setdefault(name, step)
                 fits[name] = fits.get(name, 0) + part.times
             elif not part.cost.is_finite:
                 raise ValueError(f"no budget can be kept: {'; '.join(part.cost.assumptions)}")
+            elif part.is_charged and part.cost.gaussian_mu == 0.0 and step is None:
+                raise ValueError(
+                    "how often bags drawn with replacement hold a record is left to chance, which "
+                    "has no place in a budget; set bootstrap=False"
+                )
             elif part.is_charged:
                 raise ValueError(
                     f"the cost of step {name!r} ({type(step).__name__}) cannot be set, so it has "
@@ -324,11 +262,31 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("estimator has no private step that a budget could be spent on")
         return steps, fits
 
+    def _related(self) -> Any:
+        """An unfitted clone whose private steps have the relation of the budget.
+
+        What is fitted is a clone: what the steps have learned before does not count. How often a
+        record is used can depend on the relation. Budgets inside get the counts too.
+        """
+        estimator = clone(self.estimator, safe=False)
+        if not hasattr(estimator, "get_params"):
+            return estimator
+        params = estimator.get_params(deep=True)
+        settings = {"neighboring": self.neighboring, **self._counts()}
+        for name, value in {"": estimator, **params}.items():
+            if not hasattr(type(value), "planned_cost"):
+                continue
+            for setting, new in settings.items():
+                full = parameter(name, setting)
+                if full in params and (setting == "neighboring" or params[full] is None):
+                    estimator.set_params(**{full: new})
+        return estimator
+
     def _checked_shares(self, steps: dict[str, Any]) -> dict[str, float]:
         if self.shares is None:
             return default_shares(steps)
         for name, share in self.shares.items():
-            if not _is_share(share):
+            if not is_share(share):
                 raise ValueError(
                     f"shares must be positive and finite numbers, got {share!r} for {name!r}"
                 )
@@ -353,20 +311,26 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
             As `fit`.
         """
         budgets = self.allocate()
-        estimator = clone(self.estimator)
+        estimator = self._related()
         params = estimator.get_params(deep=True)
         for step, budget in budgets.items():
-            settings = {"epsilon": budget, "neighboring": self.neighboring}
+            settings: dict[str, Any] = {"epsilon": budget}
             if self.random_state is not None:
                 settings["random_state"] = self.random_state
-            named = {_parameter(step, name): value for name, value in settings.items()}
+            named = {parameter(step, name): value for name, value in settings.items()}
             estimator.set_params(**{name: named[name] for name in named if name in params})
-        if not self._total(self._private_steps()[0]).covers(privacy_cost(estimator)):
+        if not self._total(self._private_steps()[0]).covers(
+            privacy_cost(estimator, **self._counts())
+        ):
             raise ValueError(
                 "the steps would cost more than the budget: is epsilon, or a private step, among "
                 "the parameters that a search inside the budget varies?"
             )
         return estimator
+
+    def _counts(self) -> dict[str, int | None]:
+        names = ("n_classes", "n_outputs", "n_features")
+        return {name: getattr(self, name) for name in names}
 
     # ---- fit ----
 
@@ -387,6 +351,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         self : PrivacyBudget
         """
         estimator = self._checked("fit", params)
+        check_counts(y, self.n_classes, self.n_outputs)
         guarded(estimator.fit, X, y, **self._routed("fit", params))
         return self._keep(estimator)
 
@@ -408,6 +373,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         X_new : array-like of shape (n_samples, n_features_new)
         """
         estimator = self._checked("fit_transform", params)
+        check_counts(y, self.n_classes, self.n_outputs)
         routed = self._routed("fit_transform", params)
         transformed = guarded(estimator.fit_transform, X, y, **routed)
         self._keep(estimator)
@@ -428,7 +394,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         # A delta that is that of the budget as well is no misunderstanding.
         ignored = [
             name
-            for name in set_budgets(self.estimator)
+            for name in set_budgets(self.estimator, **self._counts())
             if name.split("__")[-1] == "epsilon" or owners[name] != self.delta
         ]
         if ignored:
@@ -441,15 +407,23 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         return estimator
 
     def _keep(self, estimator: Any) -> PrivacyBudget:
+        budget = self._total(self._private_steps()[0])
+        # With more classes than were declared, say: what was released too much is not kept.
+        if not budget.covers(privacy_cost(estimator, **self._counts())):
+            raise PrivacyBudgetError(
+                "the fit would have cost more than was planned, and nothing of it was kept: are "
+                "n_classes, n_outputs and n_features what the data have, and does every class "
+                "have records?"
+            )
         self.estimator_ = estimator
-        self._budget = self._total(self._private_steps()[0])
+        self._budget = budget
         return self
 
     @property
     def privacy_cost_(self) -> PrivacyCost:
         """The stated total, or what was spent if that is more by now."""
         check_is_fitted(self)
-        return _within(self._budget, privacy_cost(self.estimator_))
+        return _within(self._budget, privacy_cost(self.estimator_, **self._counts()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
