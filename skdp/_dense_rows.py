@@ -112,10 +112,15 @@ class DenseRows(BoundedRows):
             squares, clipped = np.empty(len(block)), np.empty(block.shape)
             self._compiled.squared_norms(block, squares)
             self._compiled.shrink(block, clip_factors(squares, limit), clipped)
-            return np.dot(clipped.T, clipped)
-        long = np.flatnonzero(self._inverse_norm[part] < 1.0)
-        if long.size:
-            clipped = block[long]
-            clip_integers(clipped, limit)
-            block[long] = clipped
+            block = clipped
+        else:
+            long = np.flatnonzero(self._inverse_norm[part] < 1.0)
+            if long.size:
+                clipped = block[long]
+                clip_integers(clipped, limit)
+                block[long] = clipped
+        roots = self._roots(part)
+        if roots is not None:
+            block *= roots[:, None]
+            np.trunc(block, out=block)
         return np.dot(block.T, block)

@@ -106,8 +106,8 @@ class Histograms:
         # A block is worth a pass over all the bins.
         entries = max(_BLOCK_ENTRIES, n_columns * width)
         blocks = list(iter_blocks(n_rows, max(entries // n_columns, 1)))
-        share = -(-len(blocks) // self._pool.count)
-        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
+        share = max(1, -(-len(blocks) // self._pool.count))
+        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
         counts = np.sum(self._pool.map(count, parts), axis=0)
         total = ExactTotal((n_columns, n_bins))
         total.add(counts.reshape(n_columns, width)[:, 1:-1])

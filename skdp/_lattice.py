@@ -17,6 +17,7 @@ from skdp.plan import relation_factor
 
 __all__ = [
     "MANTISSA_BITS",
+    "WEIGHT_BITS",
     "BoundedSum",
     "ExactTotal",
     "block_rows",
@@ -28,6 +29,9 @@ __all__ = [
     "floor_power_of_two",
     "iter_blocks",
     "round_rows",
+    "weigh_integers",
+    "weight_integers",
+    "weights_to_grid",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -40,6 +44,8 @@ _SHRINK = 1.0 - 2.0**-48
 _LIMB_BITS = 32
 _MAX_UNCARRIED = 1 << 30
 _LIMB_MASK = np.int64((1 << _LIMB_BITS) - 1)
+# Weights of records are multiples of 2**-20, from 0 to 1.
+WEIGHT_BITS = 20
 
 
 def floor_power_of_two(value: float) -> float:
@@ -353,3 +359,39 @@ def coefficients_to_grid(coefficients: FloatArray, bits: int) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         rounded = np.rint(coefficients / step) * step
     return np.where(norms > 0, rounded, 0.0)
+
+
+def weights_to_grid(weights: NDArray[np.floating], bound: float) -> NDArray[np.float32]:
+    """Weights over their bound, clipped to [0, 1] and rounded down to the grid of weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,)
+        Not NaN.
+    bound : float
+        Public bound, positive and finite.
+
+    Returns
+    -------
+    relative : ndarray of shape (n_rows,), float32
+        Multiples of ``2**-WEIGHT_BITS``, which float32 holds exactly.
+    """
+    with np.errstate(all="ignore"):  # a warning would tell of a single record
+        relative = np.clip(weights, 0.0, bound, dtype=np.float64) / bound
+        relative *= 2.0**WEIGHT_BITS
+        np.floor(relative, out=relative)
+    return (relative * 2.0**-WEIGHT_BITS).astype(np.float32)
+
+
+def weight_integers(relative: NDArray[np.float32]) -> FloatArray:
+    """Weights in integers, ``2**WEIGHT_BITS`` for the largest."""
+    return np.multiply(relative, 2.0**WEIGHT_BITS, dtype=np.float64)
+
+
+def weigh_integers(integers: FloatArray, weights: NDArray[np.floating]) -> None:
+    """Multiply integers, one row per record, by weights from 0 to 1; in place, to nearest.
+
+    No entry grows in size: a product with at most 1 is rounded to at most the integer itself.
+    """
+    integers *= weights if integers.ndim == 1 else weights[:, None]
+    np.rint(integers, out=integers)

@@ -73,7 +73,12 @@ def _grid_bits(sigma: float) -> int:
 
 
 def _block_sums(
-    X: NDArray[np.floating], centre: FloatArray, scale: FloatArray, bits: int, second: bool
+    X: NDArray[np.floating],
+    centre: FloatArray,
+    scale: FloatArray,
+    bits: int,
+    second: bool,
+    weights: NDArray[np.floating] | None = None,
 ) -> IntArray:
     """Sum of the records' shares over a block of rows, in units of ``4**-bits``.
 
@@ -88,14 +93,33 @@ def _block_sums(
     # Exact in any order of additions: partial sums are integers below 2**53.
     sums = values.sum(axis=0)
     if np.isnan(sums).any():
-        values = values[~np.isnan(values).any(axis=1)]
+        keep = ~np.isnan(values).any(axis=1)
+        values = values[keep]
         sums = values.sum(axis=0)
+        weights = weights if weights is None else weights[keep]
+    if weights is not None:
+        return _weighted_sums(values, np.floor(weights * top)[:, None], bits, second)
     share = sums.astype(np.int64) << bits
     if not second:
         return share
     np.multiply(values, values, out=values)
     squares = values.sum(axis=0).astype(np.int64)
     return np.concatenate([share, squares - len(values) * (5 << (2 * bits - 3))])
+
+
+def _weighted_sums(values: FloatArray, weights: FloatArray, bits: int, second: bool) -> IntArray:
+    """Sum of shares times weights, both in integers of ``2**-bits``.
+
+    The product with a second moment is rounded to a unit, so that a weighted share is within two
+    units of a multiple of the share, and no longer than the share in any coordinate.
+    """
+    share = (values * weights).sum(axis=0).astype(np.int64)
+    if not second:
+        return share
+    squares = values * values - float(5 << (2 * bits - 3))
+    squares *= weights
+    squares *= 2.0**-bits
+    return np.concatenate([share, np.rint(squares).sum(axis=0).astype(np.int64)])
 
 
 def _sum_shares(
@@ -105,6 +129,7 @@ def _sum_shares(
     bits: int,
     second: bool,
     pool: Workers,
+    weights: NDArray[np.float32] | None,
 ) -> ExactTotal:
     n_rows, n_columns = X.shape
     scale = 2.0**bits / half
@@ -114,20 +139,21 @@ def _sum_shares(
         total = ExactTotal(shape)
         with np.errstate(all="ignore"):  # a warning would tell of a single record
             for rows in blocks:
-                total.add(_block_sums(X[rows], centre, scale, bits, second))
+                part = None if weights is None else weights[rows].astype(np.float64)
+                total.add(_block_sums(X[rows], centre, scale, bits, second, part))
         return total
 
     size = block_rows(2 * bits, 1.0, cap=max(64, _BLOCK_ENTRIES // n_columns))
     blocks = list(iter_blocks(n_rows, size))
-    share = -(-len(blocks) // (pool.count if X.size > _SERIAL_ENTRIES else 1))
-    parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
+    share = max(1, -(-len(blocks) // (pool.count if X.size > _SERIAL_ENTRIES else 1)))
+    parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
     total, *others = pool.map(work, parts)
     for other in others:
         total.merge(other)
     return total
 
 
-def variance_doubt(noise: NoiseCore, n_rows: int) -> float:
+def variance_doubt(noise: NoiseCore, n_rows: float) -> float:
     """Standard deviation of the noise of a variance, for columns with mean 0, in units of u."""
     return noise.sigma("moments") / (2.0 * n_rows)
 
@@ -169,11 +195,12 @@ def release_moments(
     high: FloatArray,
     *,
     second: bool,
-    n_rows: int,
+    n_rows: float,
     noise: NoiseCore,
     neighboring: str,
     pool: Workers,
     name: str = "moments",
+    weights: NDArray[np.float32] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Private mean and standard deviation of columns clipped to bounds.
 
@@ -185,8 +212,8 @@ def release_moments(
         Bounds, public or released; finite, ``low < high``.
     second : bool
         Whether to release second moments.
-    n_rows : int
-        Declared number of rows.
+    n_rows : float
+        Declared number of rows; with weights, their sum as far as it is known.
     noise : NoiseCore
         Has the release of `plan_moments` in its plan.
     neighboring : {"add_or_remove", "replace"}
@@ -195,6 +222,8 @@ def release_moments(
         Threads to use.
     name : str, default="moments"
         Name of the release in the plan.
+    weights : ndarray of shape (n_rows,), float32, default=None
+        Weights of the records from 0 to 1, of `skdp._lattice.weights_to_grid`.
 
     Returns
     -------
@@ -207,7 +236,7 @@ def release_moments(
     centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
     sigma = noise.sigma(name)
     bits = _grid_bits(sigma)
-    total = _sum_shares(X, centre, half, bits, second, pool)
+    total = _sum_shares(X, centre, half, bits, second, pool, weights)
     norm = (_BOTH if second else _FIRST)[neighboring]
     groups = ((n_columns, 1.0), (n_columns, 0.5)) if second else ()
     released = noise.release(BoundedSum(name, total, 4.0**-bits, norm * _root(n_columns), groups))

@@ -110,6 +110,10 @@ class SparseRows(BoundedRows):
             clip_integers(clipped, limit)
             values[long], constants[long] = clipped[:, :-1], clipped[:, -1]
             block.data = values[kept]
+        roots = self._roots(part)
+        if roots is not None:
+            constants = np.trunc(constants * roots)
+            block.data = np.trunc(block.data * np.repeat(roots, np.diff(block.indptr)))
         full = np.empty((self.n_columns, self.n_columns))
         d = self._n_features
         full[:d, :d] = (block.T @ block).toarray()

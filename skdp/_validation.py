@@ -35,6 +35,7 @@ __all__ = [
     "check_features",
     "check_features_and_target",
     "check_parameters",
+    "check_sample_weight",
     "check_seed",
     "declared_classes",
     "encode_labels",
@@ -67,6 +68,7 @@ _MISSING = {
     "X": "Impute or remove such records first, in a way that does not look at the other records, "
     "such as SimpleImputer(strategy='constant', keep_empty_features=True)",
     "y": "Remove such records first",
+    "sample_weight": "Give such records weight 0",
 }
 
 
@@ -75,7 +77,7 @@ def missing_values(name: str) -> str:
 
     Parameters
     ----------
-    name : {"X", "y"}
+    name : {"X", "y", "sample_weight"}
         Where they are.
     """
     return f"Input {name} contains NaN, infinity or values too large. {_MISSING[name]}"
@@ -113,7 +115,7 @@ def _without_values(kind: type[Exception], message: str) -> str:
             "the data hold values that are not numbers; encode text columns first "
             "(with categories that are public)"
         )
-    if found := re.match(r"Input (X |y |)contains (NaN|infinity)", message):
+    if found := re.match(r"Input (X |y |sample_weight |)contains (NaN|infinity)", message):
         return missing_values(found[1].strip() or "X")
     if message.startswith("Expected 2D array, got"):
         return (
@@ -297,6 +299,36 @@ def check_features_and_target(
         y = without_data(check_array, y, dtype=np.float64, ensure_2d=False, input_name="y")
         _check_finite(y, "y")
     return X, y
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights of records as float64; a number is that of all of them, None stays None.
+
+    Raises
+    ------
+    ValueError
+        If they are negative, not finite, or not one for each record.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    weights = without_data(
+        check_array,
+        sample_weight,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name="sample_weight",
+    )
+    _check_finite(weights, "sample_weight")
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, got {weights.ndim} dimensions")
+    if len(weights) != n_rows:
+        raise ValueError(f"sample_weight has {len(weights)} entries for {n_rows} rows")
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative")
+    return weights
 
 
 # By the dtypes, which are public.

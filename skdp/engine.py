@@ -23,6 +23,8 @@ from skdp._lattice import (
     coefficients_to_grid,
     counts,
     iter_blocks,
+    weigh_integers,
+    weights_to_grid,
 )
 from skdp._threads import Workers
 from skdp.losses import Loss
@@ -80,6 +82,9 @@ class BoundedRows(ABC):
         Binary places.
     null : ndarray of shape (n_rows,), bool, default=None
         Records that count as blank: their row is zero, the constant column included.
+    weights : ndarray of shape (n_rows,), float32, default=None
+        Weights of the records, of `weights_to_grid`; those without weight count as blank. None:
+        all have weight 1.
     pool : Workers, default=None
         Threads to use. None: the caller's.
 
@@ -93,6 +98,9 @@ class BoundedRows(ABC):
         Value of the last column of the working rows (0: there is none).
     n_columns : int
         Number of working columns.
+    weights : ndarray of shape (n_rows,), float32, or None
+        Weights of the records, between 0 and 1: a record's share of a gradient sum or of second
+        moments is multiplied by it after clipping, so that no sum becomes more sensitive.
 
     Notes
     -----
@@ -113,6 +121,7 @@ class BoundedRows(ABC):
         neighboring: str,
         grid: Grid,
         null: NDArray[np.bool_] | None = None,
+        weights: NDArray[np.float32] | None = None,
         pool: Workers | None = None,
     ) -> None:
         self.grid = grid
@@ -130,6 +139,9 @@ class BoundedRows(ABC):
         # 1 / norm of the row, rounded down; 0 for a null row, whose residual is then 0 as well.
         # In float32: it and the working copy are all the memory that a fit needs.
         self._inverse_norm: NDArray[np.float32] = np.empty(self.n_rows, dtype=np.float32)
+        self.weights = weights
+        if weights is not None:
+            null = weights == 0.0 if null is None else null | (weights == 0.0)
         self._allocate(X)
         self._round_all(X, null)
 
@@ -178,7 +190,10 @@ class BoundedRows(ABC):
 
     @abstractmethod
     def _outer(self, part: slice, block: Any, limit: float) -> FloatArray:
-        """Transposed block times block, rows clipped to a squared integer norm; may change it."""
+        """Transposed block times block, each row clipped to a squared integer norm and weighted.
+
+        It may change the block.
+        """
 
     def _round_all(self, X: Any, null: NDArray[np.bool_] | None) -> None:
         bits = self.grid.row_bits
@@ -210,6 +225,17 @@ class BoundedRows(ABC):
     def misfits(self, name: str) -> BoundedSum:
         """Numbers of rows far longer (`LONG` times) or shorter (`SHORT` times) than the norm."""
         return counts(name, self._misfits, self.neighboring)
+
+    def weigh(self, factors: NDArray[np.floating]) -> None:
+        """Multiply the weights of the records by factors from 0 to 1."""
+        weights = factors if self.weights is None else self.weights * factors
+        self.weights = weights_to_grid(weights, 1.0)
+
+    def _roots(self, part: slice) -> FloatArray | None:
+        """Factors at most 1 of rows whose outer products are to be weighted."""
+        if self.weights is None:
+            return None
+        return np.sqrt(self.weights[part], dtype=np.float64)
 
     def _run(self, work: Callable[[list[slice]], Result], rows: int) -> list[Result]:
         """Call `work` on lists of blocks that cover all rows, one list per thread.
@@ -286,7 +312,7 @@ class BoundedRows(ABC):
         targets: NDArray,
         clip_norm: float,
     ) -> BoundedSum:
-        """Sum over rows of the loss gradient in the coefficients, each clipped in norm.
+        """Sum over rows of the loss gradient in the coefficients, each clipped, then weighted.
 
         Parameters
         ----------
@@ -312,6 +338,8 @@ class BoundedRows(ABC):
         def block_sum(part: slice, block: Any) -> FloatArray:
             residual = loss.residual(self._predictor(part, block, weights), targets[part])
             integers = self._residual_integers(residual, part, clip_norm)
+            if self.weights is not None:
+                weigh_integers(integers, self.weights[part])
             return self._transposed(part, block, integers)
 
         total = self._sum(block_sum, coefficients.shape, rows, wide=coefficients.ndim == 2)
@@ -348,7 +376,7 @@ class BoundedRows(ABC):
         return coefficients_to_grid(coefficients, self.grid.row_bits + ceil(log2(self._slack)))
 
     def gram(self, name: str) -> BoundedSum:
-        """Sum over rows, clipped to norm 1, of the outer product of the row with itself.
+        """Weighted sum over rows, clipped to norm 1, of the outer product of the row with itself.
 
         Returns
         -------

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 __all__ = [
-    "ClassWeightedLoss",
     "HuberLoss",
     "InsensitiveLoss",
     "LogLinkLoss",
@@ -96,46 +95,6 @@ class SquaredLoss(Loss):
     def inverse_link(self, predictor: FloatArray) -> FloatArray:
         """The predictor itself."""
         return predictor
-
-
-class ClassWeightedLoss(Loss):
-    """A loss of class codes, times the weight of the class.
-
-    Residuals are divided by the largest weight, so that they have the bound of the loss without
-    weights; `unit` makes up for it.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss without weights.
-    weights : ndarray of shape (n_classes,)
-        Not negative; one of them is positive.
-    """
-
-    name = "weighted"
-
-    def __init__(self, loss: Loss, weights: FloatArray) -> None:
-        self.loss = loss
-        self.rule, self.zero_sum = loss.rule, loss.zero_sum
-        self.residual_bound = loss.residual_bound
-        largest = float(weights.max())
-        self.unit = loss.unit * largest
-        # Where all records of some direction have the largest weight the curvature is `largest`
-        # times as high, elsewhere it is about as without weights. The bound for all cases makes
-        # steps too short (97% agreement with the twin fell to 95%), none at all diverges.
-        self.curvature = loss.curvature * largest**0.7
-        self.relative = weights / largest
-
-    def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
-        """Residual of the loss, times the weight over the largest."""
-        result = self.loss.residual(predictor, target)
-        weights = self.relative[target]
-        result *= weights if result.ndim == 1 else weights[:, None]
-        return result
-
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """That of the loss."""
-        return self.loss.inverse_link(predictor)
 
 
 class HuberLoss(Loss):

@@ -54,6 +54,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "weighted": {"class_weight": {0: 1.0, 1: 4.0}, "max_iter": 5},
         "softmax": {"classes": [0, 1, 2], "max_iter": 6},
         "no-intercept": {"fit_intercept": False, "max_iter": 4, "scale_check_share": 0.0},
+        "exposure": {"max_sample_weight": 4.0, "max_iter": 5},
+        "exposure-balanced": {
+            "max_sample_weight": 4.0,
+            "classes": [0, 1, 2],
+            "class_weight": "balanced",
+            "gram_share": 0.2,
+            "max_iter": 4,
+        },
         "unbounded": {"feature_bound": inf, "feature_norm": 1.0, "max_iter": 3},
     },
     "DPLinearSVC": {
@@ -63,6 +71,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "no-intercept": {"fit_intercept": False, "max_iter": 4},
     },
     "DPLinearRegression": {
+        "exposure": {"max_sample_weight": 4.0, "y_bounds": [(-6.0, 6.0), (-4.0, 8.0)]},
         "plain": {"solver": "gradient-descent", "max_iter": 7},
         "no-intercept": {"fit_intercept": False},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
@@ -75,16 +84,21 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "DPLinearSVR": {"tolerant": {"insensitivity": 0.5, "C": 0.1, "max_iter": 6}},
     "DPHuberRegressor": {
+        "exposure": {"max_sample_weight": 4.0, "y_bounds": None, "epsilon": 20.0},
         "plain": {"solver": "gradient-descent", "max_iter": 7, "threshold": 2.0},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
         "no-intercept": {"fit_intercept": False, "alpha": 0.5},
     },
     "DPPoissonRegressor": {
+        "exposure": {"max_sample_weight": 4.0, "y_bounds": None, "epsilon": 20.0},
         "plain": {"solver": "gradient-descent", "max_iter": 7},
         "private-scale": {"y_bounds": None, "epsilon": 20.0},
         "no-intercept": {"fit_intercept": False, "max_iter": 6},
     },
-    "DPGammaRegressor": {"weak": {"alpha": 0.0, "max_iter": 5}},
+    "DPGammaRegressor": {
+        "exposure": {"max_sample_weight": 4.0, "max_iter": 5},
+        "weak": {"alpha": 0.0, "max_iter": 5},
+    },
     "DPTweedieRegressor": {"steep": {"power": 3.0, "max_iter": 5}},
     "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
     "DPStandardScaler": {
@@ -175,9 +189,30 @@ def positive_targets(estimator):
     return estimator.__sklearn_tags__().target_tags.positive_only
 
 
+def is_weighted(estimator):
+    """Whether `fit` gives weights to this estimator: a bound other than the default asks for it."""
+    return estimator.get_params(deep=False).get("max_sample_weight", 1.0) != 1.0
+
+
+def weights_for(estimator, X):
+    """Further arguments of a fit: weights that depend on the own row alone, up to 1e308, or none.
+
+    A row of zeros has weight 0, tiny ones next to none; long and short ones are above the bound.
+    """
+    if not is_weighted(estimator):
+        return {}
+    rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=float)
+    with np.errstate(over="ignore"):
+        weights = 2.0 * np.abs(rows[:, 0]) + np.abs(rows[:, -1])
+    weights[(weights > 1e-200) & (weights < 1e-3)] = 1e308
+    return {"sample_weight": np.nan_to_num(weights, nan=1.0, posinf=1e308).clip(0.0, 1e308)}
+
+
 def fit(estimator, X, y):
     """A fitted clone."""
-    return clone(estimator).fit(X) if y is None else clone(estimator).fit(X, y)
+    if y is None:
+        return clone(estimator).fit(X)
+    return clone(estimator).fit(X, y, **weights_for(estimator, X))
 
 
 def walk(value, path="", seen=None):

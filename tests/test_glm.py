@@ -12,6 +12,7 @@ from skdp import DPGammaRegressor, DPPoissonRegressor, DPTweedieRegressor
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.linear_model._positive_target import find_target_mean, plan_target_mean
+from skdp.linear_model._sample_weight import Sizes
 from skdp.losses import LogLinkLoss
 from skdp.noise import NoiseCore
 
@@ -133,7 +134,8 @@ def test_predictions_stay_near_the_mean():
 def mean_of(y, bounds, mu=1.0):
     releases, rest = plan_target_mean(PrivacyCost(mu), len(y), bounded=bounds is not None)
     noise = NoiseCore(releases, seed=None, owner="test")
-    found = find_target_mean(y, bounds, n_rows=len(y), noise=noise, neighboring="add_or_remove")
+    sizes = Sizes(len(y), len(y))
+    found = find_target_mean(y, bounds, sizes=sizes, noise=noise, neighboring="add_or_remove")
     noise.finish()
     return found
 

@@ -128,7 +128,8 @@ def test_the_plan_is_made_without_data(entry):
     X, y = registry.rows_for(entry, N_ROWS)
     for part in registry.private_parts(registry.fit(entry.estimator, X, y)):
         shape = part.plan_.shape
-        again = clone(part).plan(shape.n_rows, shape.n_features, shape.n_outputs)
+        weighted = {"weighted": True} if registry.is_weighted(part) else {}
+        again = clone(part).plan(shape.n_rows, shape.n_features, shape.n_outputs, **weighted)
         assert registry.state(again) == registry.state(part.plan_)
         assert (shape.n_rows, shape.n_features) == X.shape
 

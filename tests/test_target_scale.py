@@ -23,7 +23,7 @@ def scale_of(y, mu=MU, *, centred=True, n_rows=None, neighboring="add_or_remove"
     releases = plan_target_scale(budget, y.shape[1], n_rows or len(y))
     plan = Plan(ProblemShape(n_rows or len(y), 1, y.shape[1]), budget, releases)
     noise = NoiseCore(releases, seed=seed, owner="test")
-    found = find_target_scale(y, plan, noise, neighboring=neighboring, centred=centred)
+    found = find_target_scale(y, plan.shape.n_rows, noise, neighboring=neighboring, centred=centred)
     noise.finish()  # all that was planned was released
     return found.centre, found.scale
 

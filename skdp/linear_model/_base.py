@@ -16,6 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._dense_rows import DenseRows
+from skdp._lattice import weights_to_grid
 from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp._validation import Interval, StrOptions, check_features, missing_values
@@ -25,6 +26,7 @@ from skdp.base import PrivateLearner
 from skdp.engine import LONG, SHORT, BoundedRows
 from skdp.exceptions import UtilityWarning
 from skdp.linear_model._intervals import IntervalMixin
+from skdp.linear_model._sample_weight import Sizes, check_bound, find_sizes, plan_sizes
 from skdp.losses import Loss
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
@@ -55,6 +57,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         "ridge_floor": [None, Interval(Real, 0, None, closed="left")],
         "learning_rate": [None, Interval(Real, 0, 1e6, closed="right")],
         "scale_check_share": [Interval(Real, 0, 1, closed="left")],
+        "max_sample_weight": [_positive],
         "n_rows": [None, Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
     }
@@ -69,6 +72,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
     ridge_floor: float | None
     learning_rate: float | None
     scale_check_share: float
+    max_sample_weight: float
     n_rows: int | None
     n_jobs: int | None
 
@@ -104,6 +108,24 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         """Releases that look at the targets before the solver, and the budget left for it."""
         return (), budget
 
+    # ---- weights ----
+
+    def _check_parameters(self) -> PrivacyCost:
+        budget = super()._check_parameters()
+        check_bound(self.max_sample_weight)
+        return budget
+
+    def _plan_sizes(self, budget: PrivacyCost) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        """Releases that a fit with weights needs more than one without, and the budget left."""
+        released, rest = plan_sizes(budget)
+        return (released,), rest
+
+    def _sizes(self, rows: BoundedRows, plan: Plan, noise: NoiseCore) -> Sizes:
+        n_rows = plan.shape.n_rows
+        if rows.weights is None:
+            return Sizes(n_rows, n_rows)
+        return find_sizes(rows.weights, noise, n_rows=n_rows, unit=self.max_sample_weight)
+
     # ---- plan ----
 
     def _shape(self, n_samples: int, n_features: int, n_outputs: int) -> ProblemShape:
@@ -123,7 +145,9 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             raise ValueError(f"feature_norm must be between 1e-150 and 1e150, got {norm:g}")
         return norm
 
-    def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
+    def plan(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, weighted: bool = False
+    ) -> Plan:
         """All that `fit` would release, computed without data.
 
         Parameters
@@ -135,6 +159,8 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         n_outputs : int, default=1
             Number of coefficient vectors: 1 for a binary classifier or one target, else the
             number of classes or targets.
+        weighted : bool, default=False
+            Whether `sample_weight` will be given to `fit`.
 
         Returns
         -------
@@ -152,6 +178,9 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             check, rest = budget.split([self.scale_check_share, 1.0 - self.scale_check_share])
             sensitivity = relation_factor(budget.neighboring, "nonnegative")
             releases.append(PlannedRelease("row lengths", sensitivity, check.mu))
+        if weighted:
+            sizes, rest = self._plan_sizes(rest)
+            releases.extend(sizes)
         first, rest = self._target_releases(shape, rest)
         solving, settings = SOLVERS[self.solver].plan(
             self._loss(n_outputs),
@@ -169,7 +198,9 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
 
     # ---- fit ----
 
-    def _bounded_rows(self, X: Any, plan: Plan, pool: Workers) -> BoundedRows:
+    def _bounded_rows(
+        self, X: Any, plan: Plan, pool: Workers, weights: NDArray[np.float64] | None
+    ) -> BoundedRows:
         settings = SolverSettings(**plan.settings)
         solving = tuple(r for r in plan.releases if r.name in ("second moments", "gradient"))
         home = SparseRows if issparse(X) else DenseRows
@@ -181,6 +212,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             constant=settings.constant if self.fit_intercept else 0.0,
             neighboring=self.neighboring,
             grid=SOLVERS[self.solver].grid(solving, settings.clip_norm),
+            weights=None if weights is None else weights_to_grid(weights, self.max_sample_weight),
             pool=pool,
         )
         if rows.n_rejected:
@@ -195,6 +227,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         noise: NoiseCore,
         n_outputs: int | None,
         *,
+        sizes: Sizes,
         loss: Loss,
         l2_penalty: float,
         adapt: Callable[[int, FloatArray], tuple[Loss, float] | None] | None = None,
@@ -205,14 +238,18 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         settings = SolverSettings(**plan.settings)
         n_features = plan.shape.n_features
         penalty = np.zeros(rows.n_columns)
-        penalty[:n_features] = l2_penalty * rows.scale**2
+        # What is summed are relative weights.
+        penalty[:n_features] = min(l2_penalty / sizes.unit, 1e300) * rows.scale**2
+        # What the declared number of rows was planned for, a sum of weights may fall short of.
+        weighed = rows.weights is not None
+        n_rows = max(sizes.total, settings.least_rows) if weighed else sizes.total
         descent = SOLVERS[self.solver].solve(
             rows,
             targets,
             loss,
             settings,
             noise,
-            n_rows=plan.shape.n_rows,
+            n_rows=n_rows,
             penalty=penalty,
             n_outputs=n_outputs,
             adapt=adapt,
@@ -229,6 +266,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             self._entry_bound(n_features),
             sigmas.get("second moments", 0.0),
             sigmas["gradient"],
+            weighted=rows.weights is not None,
         )
         return descent.coefficients
 

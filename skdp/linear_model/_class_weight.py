@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._lattice import counts
+from skdp._lattice import WEIGHT_BITS, BoundedSum, ExactTotal, counts, weight_integers
 from skdp.accounting import PrivacyCost
-from skdp.losses import ClassWeightedLoss, Loss
+from skdp.engine import BoundedRows
+from skdp.linear_model._sample_weight import Sizes
 from skdp.noise import NoiseCore
-from skdp.plan import Plan, PlannedRelease, relation_factor
+from skdp.plan import PlannedRelease, relation_factor
 
 __all__ = ["check_class_weight", "plan_class_counts", "weigh_classes", "weights_by_code"]
 
 FloatArray = NDArray[np.float64]
 _NAME = "class counts"
 _SHARE = 0.03
-# A class counts as at least so many standard deviations of the noise, and no class is worth more
-# than so many times the mean.
-_LEAST, _LARGEST = 3.0, 1e6
+# A class counts as at least so many standard deviations of the noise.
+_LEAST = 3.0
 
 
 def check_class_weight(class_weight: Mapping[Any, Any] | str | None) -> None:
@@ -63,50 +63,62 @@ def weights_by_code(class_weight: Mapping[Any, float], classes: NDArray) -> Floa
     return weights
 
 
+def _count(
+    codes: NDArray[np.integer], n_classes: int, weights: NDArray | None, neighboring: str
+) -> BoundedSum:
+    """Sizes of the classes: numbers of records, or sums of their weights."""
+    if weights is None:
+        exact = np.bincount(codes, minlength=n_classes).astype(np.int64)
+        return counts(_NAME, exact, neighboring)
+    total = ExactTotal((n_classes,))
+    total.add(np.bincount(codes, weight_integers(weights), minlength=n_classes))
+    sensitivity = relation_factor(neighboring, "nonnegative")
+    return BoundedSum(_NAME, total, 2.0**-WEIGHT_BITS, sensitivity)
+
+
 def weigh_classes(
-    loss: Loss,
+    rows: BoundedRows,
     class_weight: Mapping[Any, float] | str,
     classes: NDArray,
     codes: NDArray[np.integer],
-    plan: Plan,
     noise: NoiseCore,
-    neighboring: str,
-) -> tuple[Loss, float]:
-    """The weighted loss, brought to a mean weight of 1, and the mean weight.
+    *,
+    n_rows: int,
+    unit: float,
+) -> Sizes:
+    """Multiply the weights of the records by those of their classes.
 
     Parameters
     ----------
-    loss : Loss
-        Loss of class codes.
+    rows : BoundedRows
+        The records; their weights are changed.
     class_weight : mapping or "balanced"
-        Weights by label; balanced: the mean count over the count of the class.
+        Weights by label; balanced: the mean size of the classes over that of the class.
     classes : ndarray of shape (n_classes,)
         Labels.
     codes : ndarray of shape (n_rows,)
         Position of every record's label in `classes`.
-    plan : Plan
-        Gives the declared number of rows.
     noise : NoiseCore
         Has the release of `plan_class_counts` in its plan.
-    neighboring : {"add_or_remove", "replace"}
-        The relation of the plan.
+    n_rows : int
+        Declared number of rows.
+    unit : float
+        Bound of the weights that the records have already.
 
     Returns
     -------
-    loss : Loss
-    mean : float
-        By it the penalty is to be divided.
+    sizes : Sizes
     """
-    exact = np.bincount(codes, minlength=len(classes)).astype(np.int64)
-    released = noise.release(counts(_NAME, exact, neighboring))
-    n_rows = plan.shape.n_rows
+    weighted = rows.weights is not None
+    released = noise.release(_count(codes, len(classes), rows.weights, rows.neighboring))
     sizes = np.clip(released, max(1.0, _LEAST * noise.sigma(_NAME)), None)
     sizes = np.minimum(sizes, n_rows)
     if isinstance(class_weight, str):
-        weights = n_rows / (len(classes) * sizes)
+        weights = (sizes.sum() if weighted else n_rows) / (len(classes) * sizes)
     else:
         weights = weights_by_code(class_weight, classes)
     largest = float(weights.max())
     shares = weights / largest  # extreme weights neither overflow nor vanish
-    mean = float(shares @ sizes / sizes.sum())
-    return ClassWeightedLoss(loss, np.minimum(shares / mean, _LARGEST)), largest * mean
+    rows.weigh(shares[codes])
+    total = float(shares @ sizes) * (1.0 if weighted else n_rows / sizes.sum())
+    return Sizes(max(total, 1.0), n_rows, unit * largest)

@@ -16,6 +16,7 @@ from skdp._validation import (
     CLASSES_FROM_Y,
     StrOptions,
     check_features_and_target,
+    check_sample_weight,
     declared_classes,
     encode_labels,
     without_data,
@@ -70,7 +71,13 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
     def _planned_assumptions(self) -> tuple[str, ...]:
         return (CLASSES_FROM_Y,) if self.classes is None else ()
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateClassifier:
+    def _plan_sizes(self, budget: PrivacyCost) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        # With weights of classes their sizes are released, which add up to all of it.
+        return super()._plan_sizes(budget) if self.class_weight is None else ((), budget)
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PrivateClassifier:
         """Learn a private model.
 
         Parameters
@@ -79,6 +86,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
             Features, standardised or otherwise of public norm.
         y : array-like of shape (n_samples,)
             Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records, at most `max_sample_weight`.
 
         Returns
         -------
@@ -94,17 +103,18 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         codes = encode_labels(labels, classes)
         n_outputs = 1 if len(classes) == 2 else len(classes)
         n_samples, n_features = features.shape
-        plan = self.plan(n_samples, n_features, n_outputs)
+        weights = check_sample_weight(sample_weight, n_samples)
+        plan = self.plan(n_samples, n_features, n_outputs, weighted=weights is not None)
         if isinstance(self.class_weight, dict):
             weights_by_code(self.class_weight, classes)  # wrong ones are refused here
         if not plan.budget.is_finite:
             self.classes_ = classes
-            self._fit_non_private(features, codes)
+            self._fit_non_private(features, codes, weights)
             self._finish_non_private(plan, assumptions)
             return self
         noise = self._start(plan)
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
-            rows = self._bounded_rows(features, plan, pool)
+            rows = self._bounded_rows(features, plan, pool, weights)
             coef, intercept = self._learn(rows, codes, plan, noise, classes)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef)
@@ -115,17 +125,30 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
     def _learn(
         self, rows: BoundedRows, codes: NDArray, plan: Plan, noise: NoiseCore, classes: NDArray
     ) -> tuple[FloatArray, FloatArray]:
-        loss, penalty = self._loss(plan.shape.n_outputs), self._l2_penalty()
-        if self.class_weight is not None:
-            loss, mean = weigh_classes(
-                loss, self.class_weight, classes, codes, plan, noise, self.neighboring
+        if self.class_weight is None:
+            sizes = self._sizes(rows, plan, noise)
+        else:
+            unit = 1.0 if rows.weights is None else self.max_sample_weight
+            n_rows = plan.shape.n_rows
+            sizes = weigh_classes(
+                rows, self.class_weight, classes, codes, noise, n_rows=n_rows, unit=unit
             )
-            penalty = min(penalty / mean, 1e300)
-        outputs = None if plan.shape.n_outputs == 1 else plan.shape.n_outputs
-        theta = self._descend(rows, codes, plan, noise, outputs, loss=loss, l2_penalty=penalty)
+        n_outputs = plan.shape.n_outputs
+        theta = self._descend(
+            rows,
+            codes,
+            plan,
+            noise,
+            None if n_outputs == 1 else n_outputs,
+            sizes=sizes,
+            loss=self._loss(n_outputs),
+            l2_penalty=self._l2_penalty(),
+        )
         return self._in_units(theta, rows)
 
-    def _fit_non_private(self, X: NDArray, codes: NDArray[np.integer]) -> None:
+    def _fit_non_private(
+        self, X: NDArray, codes: NDArray[np.integer], weights: FloatArray | None
+    ) -> None:
         """Copy the twin's solution; declared classes that do not occur get no probability."""
         n_classes = len(self.classes_)
         seen = np.unique(codes)
@@ -137,9 +160,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         else:
             twin = self.make_non_private()
             if isinstance(self.class_weight, dict):  # by code, as the labels that it is given
-                weights = weights_by_code(self.class_weight, self.classes_)
-                twin.set_params(class_weight={code: float(weights[code]) for code in seen.tolist()})
-            twin.fit(X, codes)
+                by_code = weights_by_code(self.class_weight, self.classes_)
+                twin.set_params(class_weight={code: float(by_code[code]) for code in seen.tolist()})
+            twin.fit(X, codes, sample_weight=weights)
             self.n_iter_ = int(np.max(twin.n_iter_))
             if len(seen) == n_classes:
                 self.coef_, self.intercept_ = twin.coef_, np.atleast_1d(twin.intercept_)

@@ -49,6 +49,9 @@ scale_check_share : float in [0, 1), default=0.01
 neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
     A record against a blank one (zero-out in the literature; the number of rows is public),
     or one record's contents replaced by others (twice the noise).
+max_sample_weight : float, default=1.0
+    Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
+    weights that are mostly far smaller are drowned.
 n_rows : int, default=None
     Declared number of records that the plan is made for. None: the number of rows of X.
 n_jobs : int, default=None

@@ -44,7 +44,8 @@ class IntervalMixin:
     def second_moments_(self) -> FloatArray:
         """Noisy sums of products of the features, and of the constant 1 as the last column.
 
-        Rows are clipped to `feature_norm` first, with the constant; sums are in the units of X.
+        Rows are clipped to `feature_norm` first, with the constant; sums are in the units of X,
+        and in units of the largest weight where records have weights.
         Released in `fit` where the plan has a `gram_share`.
         """
         check_is_fitted(self, "coef_")
@@ -98,6 +99,11 @@ class IntervalMixin:
             raise ValueError(
                 "intervals are made from what a private fit releases, and this one had an "
                 "infinite epsilon"
+            )
+        if fit.weighted:
+            raise ValueError(
+                "intervals are for records as they come, and this model was fitted with sample "
+                "weights or class weights"
             )
         if fit.descent.second_moments is None:
             raise ValueError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from math import exp, frexp, log, sqrt
 from numbers import Real
 from typing import Any
@@ -13,15 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdp._lattice import BoundedSum
+from skdp._lattice import BoundedSum, weigh_integers
 from skdp._threads import workers
-from skdp._validation import Interval, check_features_and_target
+from skdp._validation import Interval, check_features_and_target, check_sample_weight
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.exceptions import UtilityWarning
 from skdp.linear_model._base import PrivateLinearModel
 from skdp.linear_model._positive_target import find_target_mean, plan_target_mean
+from skdp.linear_model._sample_weight import Sizes
 from skdp.losses import LogLinkLoss, Loss
 from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
@@ -85,7 +87,9 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         sensitivity = _LEVEL_BOUND * relation_factor(budget.neighboring)
         return (*located, PlannedRelease("level", sensitivity, level.mu)), rest
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> LogLinkRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LogLinkRegressor:
         """Learn a private model.
 
         Parameters
@@ -94,6 +98,9 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
             Features, standardised or otherwise of public norm.
         y : array-like of shape (n_samples,)
             Targets, not negative; positive where the power is 2 or more.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records, at most `max_sample_weight`. Where y is a rate, such as claims
+            per year, the weight is the exposure.
 
         Returns
         -------
@@ -108,30 +115,34 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         if least < 0.0 or (least == 0.0 and self._power() >= 2.0):
             positive = "positive" if self._power() >= 2.0 else "non-negative"
             raise ValueError(f"y must be {positive}")
-        plan = self.plan(*features.shape)
+        weights = check_sample_weight(sample_weight, len(target))
+        plan = self.plan(*features.shape, weighted=weights is not None)
         if not plan.budget.is_finite:
-            twin = self.make_non_private().fit(features, target)
+            twin = self.make_non_private().fit(features, target, sample_weight=weights)
             self.coef_, self.intercept_, self.n_iter_ = twin.coef_, twin.intercept_, twin.n_iter_
-            self.mean_ = float(target.mean())
+            self.mean_ = float(np.average(target, weights=weights))
             self._finish_non_private(plan)
             return self
         noise = self._start(plan)
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
-            rows = self._bounded_rows(features, plan, pool)
-            self.coef_, self.intercept_ = self._learn(rows, target, plan, noise)
+            rows = self._bounded_rows(features, plan, pool, weights)
+            sizes = self._sizes(rows, plan, noise)
+            self.coef_, self.intercept_ = self._learn(rows, target, plan, noise, sizes)
         self._finish(plan, noise)
         return self
 
     def _learn(
-        self, rows: BoundedRows, target: FloatArray, plan: Plan, noise: NoiseCore
+        self, rows: BoundedRows, target: FloatArray, plan: Plan, noise: NoiseCore, sizes: Sizes
     ) -> tuple[FloatArray, float]:
-        n_rows = plan.shape.n_rows
+        # The mean loss has the penalty: the unit of weights is of no account.
+        n_rows, sizes = sizes.total, replace(sizes, unit=1.0)
         known = find_target_mean(
             target,
             self._public_bounds(),
-            n_rows=n_rows,
+            sizes=sizes,
             noise=noise,
             neighboring=self.neighboring,
+            weights=rows.weights,
         )
         self.mean_, level = known.mean, log(known.mean)
         # With an intercept the model starts at the mean, without one at expectation 1.
@@ -144,7 +155,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         unit = known.variation * min(max(wide, _CLIP_RANGE[0]), _CLIP_RANGE[1])
         loss = LogLinkLoss(self._power(), unit, offset)
         theta = self._descend(
-            rows, scaled, plan, noise, None, loss=loss, l2_penalty=penalty * n_rows
+            rows, scaled, plan, noise, None, sizes=sizes, loss=loss, l2_penalty=penalty * n_rows
         )
         coefficients, intercept = self._in_units(theta, rows)
         if not self.fit_intercept:
@@ -154,8 +165,8 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         if clear < 0.5:
             warn(
                 f"y, with a standard deviation of about {known.variation:.2g} times its mean, "
-                f"spreads too far for {n_rows} rows and this budget: its level is clipped and "
-                "noisy, and a constant may predict better",
+                f"spreads too far for {plan.shape.n_rows} rows and this budget: its level is "
+                "clipped and noisy, and a constant may predict better",
                 UtilityWarning,
             )
         spread = known.variation * min(max(clear, 0.25), 1.0)
@@ -170,7 +181,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         scaled: NDArray,
         loss: LogLinkLoss,
         noise: NoiseCore,
-        n_rows: int,
+        n_rows: float,
     ) -> float:
         """Change of the intercept that brings the sum of residuals to zero, where it is sure.
 
@@ -183,6 +194,8 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
             residual = loss.residual(predictor, scaled[part])[live]
             residual[np.isnan(residual)] = 0.0  # one record must never poison a sum
             integers = np.rint(np.clip(residual, -_LEVEL_BOUND, _LEVEL_BOUND) * places)
+            if rows.weights is not None:
+                weigh_integers(integers, rows.weights[part][live])
             return integers.sum(keepdims=True)
 
         total = rows.predictor_sum(share, rows.round_coefficients(theta), (1,))

@@ -9,6 +9,7 @@ from skdp._location import find_location, plan_location, warn_location
 from skdp._moments import plan_moments, release_moments
 from skdp._threads import Workers
 from skdp.accounting import PrivacyCost
+from skdp.linear_model._sample_weight import Sizes
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease
 
@@ -64,9 +65,10 @@ def find_target_mean(
     y: FloatArray,
     bounds: tuple[float, float] | None,
     *,
-    n_rows: int,
+    sizes: Sizes,
     noise: NoiseCore,
     neighboring: str,
+    weights: NDArray[np.float32] | None = None,
 ) -> TargetMean:
     """Private mean and variation.
 
@@ -76,12 +78,14 @@ def find_target_mean(
         Finite targets, not negative.
     bounds : pair of float, or None
         Public bounds of y; None: found privately.
-    n_rows : int
-        Declared number of rows.
+    sizes : Sizes
+        Numbers of records.
     noise : NoiseCore
         Has the releases of `plan_target_mean` in its plan.
     neighboring : {"add_or_remove", "replace"}
         The relation of the plan.
+    weights : ndarray of shape (n_rows,), float32, default=None
+        Relative weights of the records.
 
     Returns
     -------
@@ -90,10 +94,12 @@ def find_target_mean(
     """
     column, pool = y[:, None], Workers(1)
     if bounds is None:
+        live = column if weights is None else column[weights > 0.0]
         found = find_location(
-            column, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool
+            live, n_rows=sizes.records, noise=noise, neighboring=neighboring, pool=pool
         )
-        warn_location(found, n_rows, noise, "outputs", "give public `y_bounds` or a larger budget")
+        remedy = "give public `y_bounds` or a larger budget"
+        warn_location(found, sizes.records, noise, "outputs", remedy)
         low, high = np.maximum(found.low, 0.0), np.maximum(_HEADROOM * found.high, 1e-300)
     else:
         low, high = (np.array([float(bound)]) for bound in bounds)
@@ -102,11 +108,12 @@ def find_target_mean(
         low,
         high,
         second=True,
-        n_rows=n_rows,
+        n_rows=sizes.total,
         noise=noise,
         neighboring=neighboring,
         pool=pool,
+        weights=weights,
     )
-    doubt = noise.sigma("moments") / n_rows * (high - low) / 2.0
+    doubt = noise.sigma("moments") / sizes.total * (high - low) / 2.0
     level = float(max(mean[0], min(doubt[0], high[0])))
     return TargetMean(level, float(np.clip(deviation[0] / level, *_VARIATION)))

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from skdp._threads import workers
-from skdp._validation import check_features_and_target
+from skdp._validation import check_features_and_target, check_sample_weight
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.linear_model._base import PrivateLinearModel
+from skdp.linear_model._sample_weight import Sizes
 from skdp.linear_model._target_scale import (
     TargetScale,
     find_target_scale,
@@ -69,7 +70,13 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         return plan_target_scale(first, shape.n_outputs, shape.n_rows), rest
 
     def _learn(
-        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        plan: Plan,
+        noise: NoiseCore,
+        scale: TargetScale,
+        sizes: Sizes,
     ) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts for targets in units of the scale."""
         one = len(scale.scale) == 1
@@ -79,19 +86,22 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
             plan,
             noise,
             None if one else len(scale.scale),
+            sizes=sizes,
             loss=self._loss(len(scale.scale)),
             l2_penalty=self._l2_penalty(),
         )
         return self._in_units(theta, rows)
 
-    def _copy_twin(self, X: Any, y: NDArray) -> Any:
+    def _copy_twin(self, X: Any, y: NDArray, weights: NDArray[np.float64] | None) -> Any:
         """Fit the public twin and take over what it learned; the twin."""
-        twin = self.make_non_private().fit(X, y)
+        twin = self.make_non_private().fit(X, y, sample_weight=weights)
         self.coef_, self.intercept_ = twin.coef_, twin.intercept_
         self.n_iter_ = int(np.max(getattr(twin, "n_iter_", None) or 1))
         return twin
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ScaledRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ScaledRegressor:
         """Learn a private model.
 
         Parameters
@@ -100,6 +110,8 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
             Features, standardised or otherwise of public norm.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records, at most `max_sample_weight`.
 
         Returns
         -------
@@ -112,21 +124,27 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         )
         n_outputs = 1 if target.ndim == 1 else target.shape[1]
         n_samples, n_features = features.shape
-        plan = self.plan(n_samples, n_features, n_outputs)
+        weights = check_sample_weight(sample_weight, n_samples)
+        plan = self.plan(n_samples, n_features, n_outputs, weighted=weights is not None)
         if not plan.budget.is_finite:
-            self._copy_twin(features, target)
+            self._copy_twin(features, target, weights)
             self._finish_non_private(plan)
             return self
         noise = self._start(plan)
         columns = target.reshape(len(target), n_outputs)
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
-            rows = self._bounded_rows(features, plan, pool)
+            rows = self._bounded_rows(features, plan, pool, weights)
+            sizes = self._sizes(rows, plan, noise)
             scale = self._public_scale(n_outputs)
             if scale is None:
                 scale = find_target_scale(
-                    columns, plan, noise, neighboring=self.neighboring, centred=self.fit_intercept
+                    columns if rows.weights is None else columns[rows.weights > 0.0],
+                    sizes.records,
+                    noise,
+                    neighboring=self.neighboring,
+                    centred=self.fit_intercept,
                 )
-            coef, intercept = self._learn(rows, scale.forward(columns), plan, noise, scale)
+            coef, intercept = self._learn(rows, scale.forward(columns), plan, noise, scale, sizes)
             if self.y_bounds is not None:
                 warn_missed(np.atleast_1d(intercept))
             self._set_coefficients(coef, intercept, scale, target.ndim)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._lattice import BoundedSum
+from skdp._lattice import WEIGHT_BITS, BoundedSum, weight_integers
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.noise import NoiseCore
@@ -53,9 +53,9 @@ def _bins(error: FloatArray) -> NDArray[np.intp]:
 
 
 def find_residuals(
-    rows: BoundedRows, coefficients: FloatArray, targets: NDArray, noise: NoiseCore, n_rows: int
+    rows: BoundedRows, coefficients: FloatArray, targets: NDArray, noise: NoiseCore, n_rows: float
 ) -> FloatArray:
-    """Shares of the records whose residuals have the sizes `SIZES`.
+    """Shares of the records, by weight, whose residuals have the sizes `SIZES`.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def find_residuals(
         Targets in units of their scale.
     noise : NoiseCore
         Has the release of `plan_residuals` in its plan.
-    n_rows : int
-        Declared number of rows.
+    n_rows : float
+        Declared number of rows, or the sum of their weights.
 
     Returns
     -------
@@ -79,10 +79,14 @@ def find_residuals(
 
     def share(predictor: FloatArray, live: NDArray[np.bool_], part: slice) -> FloatArray:
         error = (predictor - targets[part])[live]
-        return np.bincount(_bins(error), minlength=_BINS).astype(np.float64)
+        if rows.weights is None:
+            return np.bincount(_bins(error), minlength=_BINS).astype(np.float64)
+        weights = weight_integers(rows.weights[part])[live]
+        return np.bincount(_bins(error), weights, minlength=_BINS).astype(np.float64)
 
     total = rows.predictor_sum(share, coefficients, (_BINS,))
-    counts = noise.release(BoundedSum(_NAME, total, 1.0, _sensitivity(rows.neighboring)))
+    unit = 1.0 if rows.weights is None else 2.0**-WEIGHT_BITS
+    counts = noise.release(BoundedSum(_NAME, total, unit, _sensitivity(rows.neighboring)))
     # Isolated bins that do not rise above the noise would add up over many of them.
     smooth = np.convolve(counts, np.ones(3), "same") / np.sqrt(3.0)
     counts = np.where(smooth > 2.0 * sigma, np.maximum(counts, 0.0), 0.0)

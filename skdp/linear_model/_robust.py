@@ -10,6 +10,7 @@ from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.linear_model._regressor import ScaledRegressor
 from skdp.linear_model._residuals import find_residuals, plan_residuals
+from skdp.linear_model._sample_weight import Sizes
 from skdp.linear_model._target_scale import TargetScale
 from skdp.losses import Loss, SquaredLoss
 from skdp.noise import NoiseCore
@@ -50,7 +51,13 @@ class RobustRegressor(ScaledRegressor):
         return (*located, residuals), rest
 
     def _learn(
-        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        plan: Plan,
+        noise: NoiseCore,
+        scale: TargetScale,
+        sizes: Sizes,
     ) -> tuple[FloatArray, FloatArray]:
         column, unit = targets[:, 0], float(scale.scale[0])
         first_steps = plan.settings["max_iter"] // 3
@@ -59,7 +66,7 @@ class RobustRegressor(ScaledRegressor):
         def adapt(iteration: int, coefficients: FloatArray) -> tuple[Loss, float] | None:
             if iteration != first_steps:
                 return None
-            found.append(find_residuals(rows, coefficients, column, noise, plan.shape.n_rows))
+            found.append(find_residuals(rows, coefficients, column, noise, sizes.total))
             return self._loss_for(found[0], unit)
 
         theta = self._descend(
@@ -68,6 +75,7 @@ class RobustRegressor(ScaledRegressor):
             plan,
             noise,
             None,
+            sizes=sizes,
             loss=SquaredLoss(),
             l2_penalty=self._l2_penalty(unit),
             adapt=adapt,

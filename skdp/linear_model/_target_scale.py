@@ -13,7 +13,7 @@ from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
-from skdp.plan import Plan, PlannedRelease
+from skdp.plan import PlannedRelease
 
 __all__ = ["TargetScale", "find_target_scale", "plan_target_scale", "public_scale", "warn_missed"]
 
@@ -138,7 +138,7 @@ def plan_target_scale(
 
 
 def find_target_scale(
-    y: FloatArray, plan: Plan, noise: NoiseCore, *, neighboring: str, centred: bool
+    y: FloatArray, n_rows: int, noise: NoiseCore, *, neighboring: str, centred: bool
 ) -> TargetScale:
     """Private location and scale of every output.
 
@@ -146,8 +146,8 @@ def find_target_scale(
     ----------
     y : ndarray of shape (n_rows, n_outputs)
         Finite targets.
-    plan : Plan
-        The plan of the fit; of it the declared number of rows is used.
+    n_rows : int
+        Declared number of rows.
     noise : NoiseCore
         Has the releases of `plan_target_scale` in its plan.
     neighboring : {"add_or_remove", "replace"}
@@ -165,7 +165,6 @@ def find_target_scale(
     The scale is a standard deviation without outliers. It need not be exact: between 0.7 and 2
     standard deviations a clipped gradient descent learns equally well.
     """
-    n_rows = plan.shape.n_rows
     found = find_location(y, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=Workers(1))
     warn_location(found, n_rows, noise, "outputs", "give public `y_bounds` or a larger budget")
     if centred:

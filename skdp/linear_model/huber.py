@@ -109,6 +109,7 @@ class DPHuberRegressor(RobustRegressor):
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
         neighboring: str = "add_or_remove",
+        max_sample_weight: float = 1.0,
         n_rows: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -132,8 +133,8 @@ class DPHuberRegressor(RobustRegressor):
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(self.alpha * unit, 1e300)
 
-    def _copy_twin(self, X: Any, y: NDArray) -> Any:
-        twin = super()._copy_twin(X, y)
+    def _copy_twin(self, X: Any, y: NDArray, weights: NDArray[np.float64] | None) -> Any:
+        twin = super()._copy_twin(X, y, weights)
         self.scale_ = float(twin.scale_)
         return twin
 

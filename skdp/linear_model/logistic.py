@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
 from skdp.linear_model._classifier import PrivateClassifier
-from skdp.losses import ClassWeightedLoss, LogisticLoss, Loss, SoftmaxLoss
+from skdp.losses import LogisticLoss, Loss, SoftmaxLoss
 from skdp.uncertainty import BinaryOutcomes, ClassOutcomes, Outcomes, ReleasedFit
 
 __all__ = ["DPLogisticRegression"]
@@ -70,6 +70,9 @@ default="preconditioned-gradient-descent"
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
+    max_sample_weight : float, default=1.0
+        Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
+        weights that are mostly far smaller are drowned.
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -160,6 +163,7 @@ default="preconditioned-gradient-descent"
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
         neighboring: str = "add_or_remove",
+        max_sample_weight: float = 1.0,
         n_rows: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -180,6 +184,7 @@ default="preconditioned-gradient-descent"
         self.learning_rate = learning_rate
         self.scale_check_share = scale_check_share
         self.neighboring = neighboring
+        self.max_sample_weight = max_sample_weight
         self.n_rows = n_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -193,11 +198,6 @@ default="preconditioned-gradient-descent"
     _simulates_targets = True
 
     def _outcomes(self, fit: ReleasedFit) -> Outcomes:
-        if any(isinstance(loss, ClassWeightedLoss) for _, loss, _ in fit.descent.stages):
-            raise ValueError(
-                "intervals are for models of the labels as they come, and this one was fitted "
-                "with class weights"
-            )
         return BinaryOutcomes() if fit.descent.coefficients.ndim == 1 else ClassOutcomes()
 
     def make_non_private(self) -> LogisticRegression:

@@ -92,6 +92,7 @@ class DPQuantileRegressor(RobustRegressor):
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
         neighboring: str = "add_or_remove",
+        max_sample_weight: float = 1.0,
         n_rows: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,

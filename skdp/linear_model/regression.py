@@ -121,6 +121,9 @@ default="preconditioned-gradient-descent"
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
+    max_sample_weight : float, default=1.0
+        Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
+        weights that are mostly far smaller are drowned.
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -197,6 +200,7 @@ default="preconditioned-gradient-descent"
         scale_check_share: float = 0.01,
         uncertainty_share: float = 0.01,
         neighboring: str = "add_or_remove",
+        max_sample_weight: float = 1.0,
         n_rows: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -216,6 +220,7 @@ default="preconditioned-gradient-descent"
         self.scale_check_share = scale_check_share
         self.uncertainty_share = uncertainty_share
         self.neighboring = neighboring
+        self.max_sample_weight = max_sample_weight
         self.n_rows = n_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -278,6 +283,9 @@ default="preconditioned-gradient-descent"
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
+    max_sample_weight : float, default=1.0
+        Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
+        weights that are mostly far smaller are drowned.
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -361,6 +369,7 @@ default="preconditioned-gradient-descent"
         scale_check_share: float = 0.01,
         uncertainty_share: float = 0.01,
         neighboring: str = "add_or_remove",
+        max_sample_weight: float = 1.0,
         n_rows: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -381,6 +390,7 @@ default="preconditioned-gradient-descent"
         self.scale_check_share = scale_check_share
         self.uncertainty_share = uncertainty_share
         self.neighboring = neighboring
+        self.max_sample_weight = max_sample_weight
         self.n_rows = n_rows
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -132,7 +132,7 @@ class GradientDescent:
         settings: SolverSettings,
         noise: NoiseCore,
         *,
-        n_rows: int,
+        n_rows: float,
         penalty: FloatArray,
         n_outputs: int | None,
         adapt: Callable[[int, FloatArray], tuple[Loss, float] | None] | None = None,
@@ -151,8 +151,8 @@ class GradientDescent:
             As planned.
         noise : NoiseCore
             Releases the sums.
-        n_rows : int
-            Declared number of rows.
+        n_rows : float
+            Declared number of rows, or the sum of their weights.
         penalty : ndarray of shape (n_columns,)
             Weights of half the squared coefficients.
         n_outputs : int or None
@@ -208,7 +208,7 @@ class GradientDescent:
         p: int,
         loss: Loss,
         settings: SolverSettings,
-        n_rows: int,
+        n_rows: float,
     ) -> Callable[[FloatArray], Step]:
         """Function that gives, for a penalty, the function that turns a gradient into a step."""
         if moments is None:

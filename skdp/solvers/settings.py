@@ -60,6 +60,9 @@ class SolverSettings:
         Share of the iterates, the last ones, whose mean is the result.
     row_slack : float
         Rows are clipped to this many units of norm, second moments to one.
+    least_rows : float, default=0.0
+        With fewer rows (or a smaller sum of weights) the learning rate would go further than the
+        noise lets the optimum be known.
     """
 
     clip_norm: float
@@ -71,6 +74,7 @@ class SolverSettings:
     averaged: float
     constant: float
     row_slack: float
+    least_rows: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Settings by name."""
@@ -129,8 +133,12 @@ def choose_settings(
         # steps that are never unstable.
         travel = rule.pop("travel") * mu * shape.n_rows
         pace = travel / (rule["clip_norm"] * rule["max_iter"])
-        rule.setdefault("learning_rate", min(rule.pop("fastest"), pace))
-    return SolverSettings(**{name: rule[name] for name in SolverSettings.__dataclass_fields__})
+        fastest = rule.pop("fastest")
+        if "learning_rate" not in rule:
+            rule["learning_rate"] = min(fastest, pace)
+            rule["least_rows"] = min(fastest / pace, 1.0) * shape.n_rows
+    names = SolverSettings.__dataclass_fields__.keys() & rule.keys()
+    return SolverSettings(**{name: rule[name] for name in names})
 
 
 def _with_gram(loss: str, signal: float) -> dict[str, Any]:

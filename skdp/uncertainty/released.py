@@ -40,6 +40,8 @@ class ReleasedFit:
         Shares of the sizes of residuals, where they were released: see `find_residuals`.
     target_unit : float
         The unit of the targets that the solver saw, in the units of y.
+    weighted : bool
+        Whether records had weights: sums are then weighted, in units of the largest weight.
     """
 
     descent: Descent
@@ -53,6 +55,7 @@ class ReleasedFit:
     sigma_gradient: float
     residuals: FloatArray | None = None
     target_unit: float = 1.0
+    weighted: bool = False
 
     @property
     def n_features(self) -> int:
