@@ -20,6 +20,7 @@ from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp.accounting import PrivacyCost
 from skdp.engine import Grid
+from skdp.linear_model._sample_weight import find_sizes
 from skdp.losses import Loss, SoftmaxLoss, SquaredLoss
 from skdp.noise import add_noise
 from skdp.plan import SIGMA_SLACK, relation_factor
@@ -54,6 +55,7 @@ def bounded(
     constant=0.25,
     neighboring="add_or_remove",
     null=None,
+    weights=None,
     grid=GRID,
     feature_bound=inf,
 ):
@@ -68,6 +70,7 @@ def bounded(
         neighboring=neighboring,
         grid=grid,
         null=null,
+        weights=weights,
     )
 
 
@@ -426,6 +429,52 @@ def test_lemma_9_histograms(neighboring, rounds):
         counts_per_column = integers(released.total).sum(axis=1)
         assert all(count in (0, 1) for count in counts_per_column)
     assert len({released.sensitivity for released in base}) == 1
+
+
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("neighboring", ["add_or_remove", "replace"])
+def test_corollary_weights(neighboring, home):
+    # Weights of the neighbour are drawn anew too: from nothing to all, and back.
+    X = adversarial_rows(3)
+    weights = random.choice([0.0, 1e-9, 0.3, 1.0, 7.0, 1e308], size=len(X))
+    residuals = random.choice([-1e9, -0.7, 0.3, 1e-7, 5.0, 1e300], size=len(X))
+    column = random.choice([-1.0, 0.0, 1.0, 0.14644660940672624], size=len(X))  # of Lemma 8
+    facts = (np.array([-1.0]), np.array([1.0]))
+
+    def released(weights, residuals, column):
+        relative = _lattice.weights_to_grid(weights, 1.0)
+        rows = bounded(X, home=home, neighboring=neighboring, weights=relative)
+        theta = np.zeros(rows.n_columns)
+        yield rows.gradient_sum("gradient", theta, GivenResidual(), residuals, 0.45)
+        yield rows.gram("second moments")
+        noise = Keeping(1.0)
+        options = {"n_rows": len(X), "noise": noise, "neighboring": neighboring}
+        release_moments(
+            column[:, None], *facts, second=True, pool=Workers(1), weights=relative, **options
+        )
+        find_sizes(relative, noise, n_rows=len(X), unit=1.0)
+        yield from noise.given
+
+    base = list(released(weights, residuals, column))
+    largest = [Fraction(0)] * len(base)
+    for i in range(len(X)):
+        ends = [0.0] if neighboring == "add_or_remove" else [0.0, 5e-324, 1.0, 1e308]
+        for end in ends:
+            others = [array.copy() for array in (weights, residuals, column)]
+            others[0][i], others[1][i], others[2][i] = end, -residuals[i], -column[i]
+            for k, other in enumerate(released(*others)):
+                change = integers(base[k].total) - integers(other.total)
+                scales = [Fraction(w) for count, w in other.groups for _ in range(count)]
+                scales = scales or [Fraction(1)] * change.size
+                size = sum(
+                    (Fraction(int(value)) / scale) ** 2
+                    for value, scale in zip(change, scales, strict=True)
+                )
+                ratio = size * (Fraction(other.unit) / Fraction(other.sensitivity)) ** 2
+                assert ratio <= 1
+                largest[k] = max(largest[k], ratio)
+    if neighboring == "add_or_remove":
+        assert min(largest) > 0.97
 
 
 def test_lemma_10_rounding_commutes():
