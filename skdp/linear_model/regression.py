@@ -17,6 +17,7 @@ from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.linear_model._regressor import ScaledRegressor
 from skdp.linear_model._residuals import find_residuals, plan_residuals, symmetric_outcomes
+from skdp.linear_model._sample_weight import Sizes
 from skdp.linear_model._target_scale import TargetScale
 from skdp.losses import Loss, SquaredLoss
 from skdp.noise import NoiseCore
@@ -52,14 +53,20 @@ class _PrivateLeastSquares(MultiOutputMixin, ScaledRegressor):
         return (*located, residuals), rest
 
     def _learn(
-        self, rows: BoundedRows, targets: NDArray, plan: Plan, noise: NoiseCore, scale: TargetScale
+        self,
+        rows: BoundedRows,
+        targets: NDArray,
+        plan: Plan,
+        noise: NoiseCore,
+        scale: TargetScale,
+        sizes: Sizes,
     ) -> tuple[FloatArray, FloatArray]:
-        result = super()._learn(rows, targets, plan, noise, scale)
+        result = super()._learn(rows, targets, plan, noise, scale, sizes)
         if plan.shape.n_outputs == 1:
             unit, shares = float(scale.scale[0]), None
             if self.uncertainty_share:
                 theta = rows.round_coefficients(self._released_.descent.coefficients)
-                shares = find_residuals(rows, theta, targets[:, 0], noise, plan.shape.n_rows)
+                shares = find_residuals(rows, theta, targets[:, 0], noise, sizes.total)
             self._released_ = replace(self._released_, residuals=shares, target_unit=unit)
         return result
 
