@@ -21,7 +21,13 @@ from skdp.linear_model import (
 )
 from skdp.mechanism import GaussianMechanism
 from skdp.model_selection import privacy_utility_curve
-from skdp.preprocessing import DPStandardScaler
+from skdp.preprocessing import (
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPStandardScaler,
+)
 from skdp.report import PrivacyReport, privacy_report
 from skdp.twins import non_private
 
@@ -30,13 +36,17 @@ __version__ = "0.1.0"
 __all__ = [
     "DPGammaRegressor",
     "DPHuberRegressor",
+    "DPKBinsDiscretizer",
     "DPLinearRegression",
     "DPLinearSVC",
     "DPLinearSVR",
     "DPLogisticRegression",
+    "DPMinMaxScaler",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
+    "DPQuantileTransformer",
     "DPRidge",
+    "DPRobustScaler",
     "DPStandardScaler",
     "DPTweedieRegressor",
     "GaussianMechanism",

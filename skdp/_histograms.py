@@ -82,6 +82,40 @@ class Histograms:
         counts : ndarray of shape (n_columns, n_bins)
             An entry that is not finite counts nowhere.
         """
+        return self._release(name, self._count(bins, n_bins), 1)
+
+    def release_tree(
+        self, name: str, bins: Callable[[FloatArray], IntArray], depth: int
+    ) -> list[FloatArray]:
+        """Noisy counts at every level of a binary tree over bins.
+
+        Parameters
+        ----------
+        name : str
+            The planned release, with `depth` times the squared sensitivity of a histogram.
+        bins : callable
+            See `release`, for ``2**depth`` bins.
+        depth : int
+            Number of levels.
+
+        Returns
+        -------
+        levels : list of ndarray of shape (n_columns, 2**level)
+            From level 1 to level `depth`.
+        """
+        levels = [self._count(bins, 1 << depth)]
+        for _ in range(depth - 1):
+            levels.insert(0, levels[0][:, ::2] + levels[0][:, 1::2])
+        noisy = self._release(name, np.concatenate(levels, axis=1), depth)
+        return np.split(noisy, np.cumsum([level.shape[1] for level in levels])[:-1], axis=1)
+
+    def _release(self, name: str, counts: IntArray, levels: int) -> FloatArray:
+        total = ExactTotal(counts.shape)
+        total.add(counts)
+        sensitivity = column_sensitivity(levels * len(counts), self._neighboring)
+        return self._noise.release(BoundedSum(name, total, 1.0, sensitivity))
+
+    def _count(self, bins: Callable[[FloatArray], IntArray], n_bins: int) -> IntArray:
         X = self._X
         n_rows, n_columns = X.shape
         width = n_bins + 2
@@ -109,7 +143,5 @@ class Histograms:
         share = max(1, -(-len(blocks) // self._pool.count))
         parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
         counts = np.sum(self._pool.map(count, parts), axis=0)
-        total = ExactTotal((n_columns, n_bins))
-        total.add(counts.reshape(n_columns, width)[:, 1:-1])
-        sensitivity = column_sensitivity(n_columns, self._neighboring)
-        return self._noise.release(BoundedSum(name, total, 1.0, sensitivity))
+        inner: IntArray = counts.reshape(n_columns, width)[:, 1:-1]
+        return inner

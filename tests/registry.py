@@ -34,6 +34,10 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPTweedieRegressor": {"y_bounds": (0.0, 12.0)},
     "GaussianMechanism": {"clip_norm": 2.0, "n_releases": 3},
     "DPStandardScaler": {"bounds": (-5.0, 5.0)},
+    "DPKBinsDiscretizer": {"bounds": (-5.0, 5.0), "encode": "ordinal"},
+    "DPMinMaxScaler": {"epsilon": 20.0},
+    "DPQuantileTransformer": {"bounds": (-5.0, 5.0), "n_quantiles": 30},
+    "DPRobustScaler": {"bounds": (-5.0, 5.0)},
 }
 
 
@@ -101,6 +105,15 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "DPTweedieRegressor": {"steep": {"power": 3.0, "max_iter": 5}},
     "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
+    "DPKBinsDiscretizer": {
+        "onehot": {"encode": "onehot", "bounds": None, "epsilon": 20.0},
+        "uniform": {"strategy": "uniform", "encode": "onehot-dense", "bounds": None},
+    },
+    "DPQuantileTransformer": {"normal": {"output_distribution": "normal", "bounds": None}},
+    "DPRobustScaler": {
+        "only-scale": {"with_centering": False, "unit_variance": True},
+        "private-scale": {"bounds": None, "epsilon": 20.0},
+    },
     "DPStandardScaler": {
         "only-mean": {"with_std": False},
         "only-scale": {"with_mean": False},

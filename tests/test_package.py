@@ -49,6 +49,7 @@ ORDER = [
     "_histograms",
     "_octaves",
     "_location",
+    "_quantiles",
     "_level_sums",
     "solvers",
     "uncertainty",

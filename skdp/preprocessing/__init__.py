@@ -1,5 +1,15 @@
 """Private preprocessing."""
 
+from skdp.preprocessing.k_bins_discretizer import DPKBinsDiscretizer
+from skdp.preprocessing.min_max_scaler import DPMinMaxScaler
+from skdp.preprocessing.quantile_transformer import DPQuantileTransformer
+from skdp.preprocessing.robust_scaler import DPRobustScaler
 from skdp.preprocessing.standard_scaler import DPStandardScaler
 
-__all__ = ["DPStandardScaler"]
+__all__ = [
+    "DPKBinsDiscretizer",
+    "DPMinMaxScaler",
+    "DPQuantileTransformer",
+    "DPRobustScaler",
+    "DPStandardScaler",
+]
