@@ -47,6 +47,8 @@ _SHARES = (0.2, 0.2, 0.2, 0.4)
 # probability of about 1e-6. With fewer rows than `_HOPELESS` times the noise of a count nothing is
 # looked for, with fewer than `_ROUGH` times it there is a warning.
 _SURE, _FALSE, _HOPELESS, _ROUGH = 1.5, 6.0, 10.0, 25.0
+# Standard deviations by which a sum of all counts may be too small.
+_COUNTED = 1.0
 # Half of the values do not spread over more exponents than this.
 _LONGEST_RANGE = 16
 # Bins of the two rounds of places, and octaves on each side of the distances.
@@ -163,16 +165,18 @@ def _shortest_windows(
 class _Magnitudes:
     """What the binary exponents say: most values, zeros apart, are below ``2**exponent``.
 
-    `smallest` is the lower end of their range in units of that; `zero` tells columns of zeros.
+    `smallest` is the lower end of their range in units of that; `present` is an upper bound of the
+    number of values that are not missing; `zero` tells columns of zeros.
     """
 
     exponent: IntArray
     smallest: FloatArray
     found: NDArray[np.bool_]
+    present: FloatArray
     zero: NDArray[np.bool_]
 
 
-def _find_magnitudes(histograms: Histograms) -> _Magnitudes:
+def _find_magnitudes(histograms: Histograms, *, missing: bool) -> _Magnitudes:
     def bins(block: FloatArray) -> IntArray:
         exponents = block.view(np.int64)
         exponents >>= _EXPONENT_BITS
@@ -183,7 +187,12 @@ def _find_magnitudes(histograms: Histograms) -> _Magnitudes:
     counts = histograms.release("magnitudes", bins, _EXPONENTS)
     sigma = histograms.sigma("magnitudes")
     zeros, others = counts[:, 0], counts[:, 1:]
-    rest = np.maximum(histograms.n_rows - zeros, 0.0)
+    rest = histograms.n_rows - zeros
+    if missing:
+        # Missing values have no place to be found at: those that are there are counted.
+        counted = others.sum(axis=1) + _COUNTED * sigma * sqrt(_EXPONENTS)
+        rest = np.minimum(rest, counted)
+    rest = np.maximum(rest, 0.0)
     start, stop = _shortest_windows(others, rest, sigma, _LONGEST_RANGE)
     enough = histograms.n_rows >= _HOPELESS * sigma
     found = (stop > 0) & enough
@@ -191,6 +200,7 @@ def _find_magnitudes(histograms: Histograms) -> _Magnitudes:
         exponent=np.where(found, _LEAST_EXPONENT + stop - _BIAS, 0),
         smallest=np.ldexp(1.0, start - stop),
         found=found,
+        present=np.minimum(rest + np.maximum(zeros, 0.0), histograms.n_rows),
         zero=~found & enough & (rest < _FILLED[1] * sigma) & (zeros > _FALSE * sigma),
     )
 
@@ -209,7 +219,9 @@ def _equal_bins(
     return bins
 
 
-def _find_locations(histograms: Histograms, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _find_locations(
+    histograms: Histograms, unit: FloatArray, present: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Centre of each column and the distance from it that can be resolved, a power of two.
 
     In units of the column's magnitude.
@@ -217,12 +229,11 @@ def _find_locations(histograms: Histograms, unit: FloatArray) -> tuple[FloatArra
     n_columns = len(unit)
     low, width = np.full(n_columns, -2.0), np.full(n_columns, 4.0)
     centre, known = np.zeros(n_columns), np.full(n_columns, 2.0**-10)
-    everything = np.full(n_columns, float(histograms.n_rows))
     for n_bins in _PLACES:
         step = width / n_bins
         counts = histograms.release("locations", _equal_bins(unit, low, step, n_bins), n_bins)
         sigma = histograms.sigma("locations")
-        start, stop = _shortest_windows(counts, everything, sigma, n_bins)
+        start, stop = _shortest_windows(counts, present, sigma, n_bins)
         sure, size = stop > 0, stop - start
         centre = np.where(sure, low + (start + stop) / 2.0 * step, centre)
         # Not sure at last: then they fill many of the finer bins.
@@ -309,7 +320,13 @@ def _find_distances(
 
 
 def find_location(
-    X: NDArray[np.floating], *, n_rows: int, noise: NoiseCore, neighboring: str, pool: Workers
+    X: NDArray[np.floating],
+    *,
+    n_rows: int,
+    noise: NoiseCore,
+    neighboring: str,
+    pool: Workers,
+    missing: bool = False,
 ) -> Location:
     """Location and spread of every column.
 
@@ -325,6 +342,9 @@ def find_location(
         The relation of the plan.
     pool : Workers
         Threads to use.
+    missing : bool, default=False
+        Whether many of the declared rows may have no value in a column. Mean and spread are then
+        rough, as they are made for all rows.
 
     Returns
     -------
@@ -334,9 +354,9 @@ def find_location(
         rough = find_by_octaves(X, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool)
         return Location(*rough, unscaled=~rough[-1])
     histograms = Histograms(X, n_rows, noise, neighboring, pool)
-    magnitudes = _find_magnitudes(histograms)
+    magnitudes = _find_magnitudes(histograms, missing=missing)
     unit = np.ldexp(1.0, -magnitudes.exponent)
-    centre, known = _find_locations(histograms, unit)
+    centre, known = _find_locations(histograms, unit, magnitudes.present)
     # Where the bulk is at zero, values of the magnitude found are somewhere else.
     least = np.where(np.abs(centre) < magnitudes.smallest / 2.0, -np.log2(known), 0.0)
     distances = _find_distances(histograms, _octaves(unit, centre, known), least)

@@ -16,6 +16,7 @@ that are there.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, log2, log10, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,7 +247,8 @@ def find_ranks(
     n_columns, n_bins = X.shape[1], 1 << depth
     found = np.ones(n_columns, dtype=bool)
     if bounds is None:
-        place = find_location(X, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool)
+        options: dict[str, Any] = {"neighboring": neighboring, "pool": pool, "missing": True}
+        place = find_location(X, n_rows=n_rows, noise=noise, **options)
         advice = "give public `bounds`, more budget or fewer columns"
         warn_location(place, n_rows, noise, "columns", advice)
         found = ~place.unscaled

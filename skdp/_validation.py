@@ -253,12 +253,14 @@ def check_seed(random_state: Any) -> int | None:
     return int(random_state.randint(2**31 - 1))
 
 
-def _check_finite(array: Any, name: str) -> None:
+def _check_finite(array: Any, name: str, *, allow_nan: bool = False) -> None:
     """What scikit-learn skips under ``assume_finite``."""
     if not get_config()["assume_finite"]:
         return
     values = getattr(array, "data", array) if hasattr(array, "indptr") else array
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
+    if values.dtype.kind != "f":
+        return
+    if np.isinf(values).any() if allow_nan else not np.isfinite(values).all():
         raise ValueError(missing_values(name))
 
 
@@ -266,8 +268,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> An
     """X as a float array, with `n_features_in_` and feature names set or compared."""
     options = {"dtype": FLOATS, **options}
     result = without_data(validate_data, estimator, X, reset=reset, **options)
-    if options.get("ensure_all_finite", True) is True:
-        _check_finite(result, "X")
+    checked = options.get("ensure_all_finite", True)
+    if checked is not False:
+        _check_finite(result, "X", allow_nan=checked == "allow-nan")
     return result
 
 

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import make_pipeline
 
@@ -35,7 +36,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "GaussianMechanism": {"clip_norm": 2.0, "n_releases": 3},
     "DPStandardScaler": {"bounds": (-5.0, 5.0)},
     "DPKBinsDiscretizer": {"bounds": (-5.0, 5.0), "encode": "ordinal"},
-    "DPMinMaxScaler": {"epsilon": 20.0},
+    "DPMinMaxScaler": {"clip": True},
     "DPQuantileTransformer": {"bounds": (-5.0, 5.0), "n_quantiles": 30},
     "DPRobustScaler": {"bounds": (-5.0, 5.0)},
 }
@@ -290,7 +291,8 @@ def set_deep(estimator, name, value):
 def outputs(fitted, X):
     """Everything that a fitted estimator says about rows, by method."""
     names = ["predict", "predict_proba", "decision_function", "transform"]
-    return {name: getattr(fitted, name)(X) for name in names if hasattr(fitted, name)}
+    found = {name: getattr(fitted, name)(X) for name in names if hasattr(fitted, name)}
+    return {name: v.toarray() if issparse(v) else v for name, v in found.items()}
 
 
 def ids(entries):

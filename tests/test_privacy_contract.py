@@ -159,10 +159,13 @@ def test_noise_scales_with_epsilon(name):
         mu = PrivacyCost.from_epsilon(epsilon, 1e-5).mu
         parts = registry.private_parts(fitted)
         planned = [r for part in parts for r in part.plan_.releases]
-        sigmas[epsilon] = np.array([r.sigma for r in planned]) * mu
+        # Where the budget decides what is released, other releases are compared to none.
+        kinds = tuple((r.name, r.sensitivity) for r in planned)
+        sigmas.setdefault(kinds, []).append(np.array([r.sigma for r in planned]) * mu)
         assert len(planned) > 0
-    assert np.allclose(sigmas[0.1], sigmas[1.0], rtol=1e-9)
-    assert np.allclose(sigmas[10.0], sigmas[1.0], rtol=1e-9)
+    most = max(sigmas.values(), key=len)
+    assert len(most) > 1
+    assert all(np.allclose(most[0], other, rtol=1e-9) for other in most[1:])
 
 
 def noise_of(tape):
@@ -507,6 +510,13 @@ SLACK = {
     ("DPHuberRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPQuantileRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPPoissonRegressor", "moments"): "bounds that are found depend on the noise",
+    **dict.fromkeys(
+        (
+            (name, "rough moments")
+            for name in ("DPKBinsDiscretizer", "DPMinMaxScaler", "DPQuantileTransformer")
+        ),
+        "bounds that are found depend on the noise",
+    ),
     **dict.fromkeys(
         ((f"DP{name}Regressor", "level") for name in ("Gamma", "Poisson", "Tweedie")),
         "residuals reach the bound on one side only, unless the fit is far off",

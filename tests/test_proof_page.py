@@ -16,6 +16,7 @@ from skdp._dense_rows import DenseRows
 from skdp._lattice import ExactTotal, block_rows, clip_integers, counts, round_rows
 from skdp._location import find_location
 from skdp._moments import _BOTH, release_moments
+from skdp._quantiles import find_ranks
 from skdp._sparse_rows import SparseRows
 from skdp._threads import Workers
 from skdp.accounting import PrivacyCost
@@ -475,6 +476,29 @@ def test_corollary_weights(neighboring, home):
                 largest[k] = max(largest[k], ratio)
     if neighboring == "add_or_remove":
         assert min(largest) > 0.97
+
+
+@pytest.mark.parametrize("depth", [4, 7])
+@pytest.mark.parametrize("neighboring", ["add_or_remove", "replace"])
+def test_lemma_9_trees(neighboring, depth):
+    d = 3
+    X = np.vstack([adversarial_rows(d), random.normal(size=(50, d)), np.full((1, d), np.nan)])
+
+    def ranks(data):
+        keeping = Keeping(1.0)
+        options = {"n_rows": 50, "noise": keeping, "neighboring": neighboring}
+        find_ranks(data, (np.full(d, -3.0), np.full(d, 3.0)), depth, pool=Workers(1), **options)
+        (released,) = keeping.given
+        return released
+
+    base, largest = ranks(X), 0
+    for other in neighbours_of(X, neighboring):
+        change = Fraction(square(integers(base.total) - integers(ranks(other).total)))
+        assert change <= Fraction(base.sensitivity) ** 2
+        largest = max(largest, change)
+    assert largest > 0.99 * Fraction(base.sensitivity) ** 2
+    levels = depth if depth > 5 else 1
+    assert integers(ranks(X[20:21]).total).sum() == d * levels
 
 
 def test_lemma_10_rounding_commutes():
