@@ -129,7 +129,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         bounds = self._public_bounds(data.shape[1])
         plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
-            twin = self._twin_for(plan.shape).fit(data)
+            twin = without_data(self._twin_for(plan.shape).fit, data)
             for name in self._copied:
                 setattr(self, name, getattr(twin, name))
             self._finish_non_private(plan)

@@ -224,6 +224,11 @@ class DPKBinsDiscretizer(OneToOneFeatureMixin, PrivateQuantiles):
         )
         return encoder.set_output(transform="default").fit(np.zeros((1, len(self.n_bins_))))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._is_private  # the twin refuses missing values
+        return tags
+
     def make_non_private(self) -> KBinsDiscretizer:
         """Scikit-learn's `KBinsDiscretizer`, of all rows."""
         return KBinsDiscretizer(
