@@ -54,6 +54,11 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         """Whether anything of the data is used."""
         return True
 
+    @property
+    def _finite(self) -> str | bool:
+        """What X must be, in scikit-learn's words: missing values may be allowed."""
+        return "allow-nan"
+
     @abstractmethod
     def _releases(
         self, budget: PrivacyCost, shape: ProblemShape
@@ -125,7 +130,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         self : object
         """
         self._check_parameters()
-        data = check_features(self, X, reset=True, ensure_all_finite="allow-nan")
+        data = check_features(self, X, reset=True, ensure_all_finite=self._finite)
         bounds = self._public_bounds(data.shape[1])
         plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
@@ -169,7 +174,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     def _check_input(self, X: ArrayLike) -> NDArray[np.floating]:
         """Data for `transform`, a copy."""
         check_is_fitted(self, "privacy_cost_")
-        return np.array(check_features(self, X, reset=False, ensure_all_finite="allow-nan"))
+        return np.array(check_features(self, X, reset=False, ensure_all_finite=self._finite))
 
     def _by_twin(self, method: str, X: ArrayLike) -> Any:
         """What scikit-learn's transformer does with the attributes of this one."""
@@ -181,7 +186,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self._finite is not True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

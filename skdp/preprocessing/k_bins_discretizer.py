@@ -120,6 +120,10 @@ class DPKBinsDiscretizer(OneToOneFeatureMixin, PrivateQuantiles):
         return self.bounds is None or self.strategy == "quantile"
 
     @property
+    def _finite(self) -> str | bool:
+        return "allow-nan" if self._is_private else True  # the twin refuses missing values
+
+    @property
     def output_norm_(self) -> float | None:
         """Norm of a row of indicators."""
         if self.encode == "ordinal" or not hasattr(self, "n_features_in_"):
@@ -223,11 +227,6 @@ class DPKBinsDiscretizer(OneToOneFeatureMixin, PrivateQuantiles):
             dtype=dtype.type,
         )
         return encoder.set_output(transform="default").fit(np.zeros((1, len(self.n_bins_))))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._is_private  # the twin refuses missing values
-        return tags
 
     def make_non_private(self) -> KBinsDiscretizer:
         """Scikit-learn's `KBinsDiscretizer`, of all rows."""
