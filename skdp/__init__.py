@@ -5,6 +5,7 @@ from skdp._show_versions import show_versions
 from skdp.accounting import PrivacyCost
 from skdp.budget import PrivacyBudget
 from skdp.cost import privacy_cost
+from skdp.counterpart import privatize
 from skdp.display import PrivacyUtilityDisplay
 from skdp.ledger import PrivacyLedger
 from skdp.linear_model import (
@@ -60,5 +61,6 @@ __all__ = [
     "privacy_cost",
     "privacy_report",
     "privacy_utility_curve",
+    "privatize",
     "show_versions",
 ]

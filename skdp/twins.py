@@ -11,7 +11,15 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-__all__ = ["non_private", "register_twin"]
+__all__ = [
+    "digest",
+    "is_estimator",
+    "keep_configuration",
+    "non_private",
+    "register_twin",
+    "registered_classes",
+    "twin_rule",
+]
 
 _TWINS: dict[type, Callable[[Any], Any] | str] = {}
 # Where "passthrough" may stand for an estimator.
@@ -29,6 +37,8 @@ def register_twin(cls: type, twin: Callable[[Any], Any] | str) -> None:
     ----------
     cls : type
         The class. Private estimators with a method ``make_non_private`` need no registration.
+        `privatize` replaces the twin by an object of this class, if it can be made without
+        arguments: the parameters are those that bring the twin's about.
     twin : callable or str
         ``twin(obj)`` returns a new, unfitted estimator without changing `obj`, or
         ``"passthrough"``. A str names the parameter whose twin takes the place of the whole
@@ -105,7 +115,13 @@ def non_private(obj: Any) -> Any:
     return FunctionTransformer() if isinstance(twin, str) else twin
 
 
-def _rule(obj: Any) -> Callable[[Any], Any] | str | None:
+def registered_classes() -> tuple[type, ...]:
+    """The classes that `register_twin` was told about."""
+    return tuple(_TWINS)
+
+
+def twin_rule(obj: Any) -> Callable[[Any], Any] | str | None:
+    """What makes the twin of an object, or the name of the parameter whose twin it is."""
     registered = next((_TWINS[cls] for cls in type(obj).__mro__ if cls in _TWINS), None)
     if registered is None and hasattr(type(obj), "make_non_private"):
         return type(obj).make_non_private
@@ -114,15 +130,20 @@ def _rule(obj: Any) -> Callable[[Any], Any] | str | None:
 
 def _twin(obj: Any) -> Any:
     """The twin of an estimator, or "passthrough"."""
-    rule = _rule(obj)
+    rule = twin_rule(obj)
     if rule is None:
         return _rebuilt(obj)
     if isinstance(rule, str):
         return _twin(getattr(obj, rule))
     twin = rule(obj)
     if not isinstance(twin, str):
-        vars(twin).update({key: vars(obj)[key] for key in _CONFIGURATION if key in vars(obj)})
+        keep_configuration(obj, twin)
     return twin
+
+
+def keep_configuration(obj: Any, other: Any) -> None:
+    """Give another estimator the output container and the metadata requests of this one."""
+    vars(other).update({key: vars(obj)[key] for key in _CONFIGURATION if key in vars(obj)})
 
 
 def _rebuilt(obj: Any) -> Any:
@@ -130,7 +151,7 @@ def _rebuilt(obj: Any) -> Any:
     twin = clone(obj)
     params = obj.get_params(deep=False)
     if twin is obj:  # frozen: it stays what it is, unless it is private
-        frozen = any(_rule(value) is not None for value in obj.get_params(deep=True).values())
+        frozen = any(twin_rule(value) is not None for value in obj.get_params(deep=True).values())
         return _twin(params["estimator"]) if frozen else obj
     # Only what changes: the others were cloned already.
     changed = {name: _replaced(value, obj) for name, value in params.items()}
@@ -141,7 +162,8 @@ def _rebuilt(obj: Any) -> Any:
     return twin
 
 
-def _is_estimator(value: Any) -> bool:
+def is_estimator(value: Any) -> bool:
+    """Whether a value is an instance of an estimator."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
@@ -150,7 +172,7 @@ def _replaced(value: Any, owner: Any) -> Any:
 
     Steps of pipelines and the like are lists of tuples.
     """
-    if _is_estimator(value):
+    if is_estimator(value):
         twin = _twin(value)
         if isinstance(twin, str) and not isinstance(owner, _CONTAINERS):
             return FunctionTransformer()
@@ -183,8 +205,8 @@ def _twin_grid(estimator: Any, grid: Mapping[str, Any]) -> dict[str, Any]:
             )
         if hasattr(values, "rvs"):  # kept if a draw arrives unchanged
             draw = values.rvs(random_state=0)
-            if [_digest(value) for value in _carried(estimator, grid, key, [draw])] == [
-                _digest(draw)
+            if [digest(value) for value in _carried(estimator, grid, key, [draw])] == [
+                digest(draw)
             ]:
                 found[name] = values
         elif carried := _carried(estimator, grid, key, values):
@@ -192,7 +214,7 @@ def _twin_grid(estimator: Any, grid: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
     """Equal for equal values, arrays and estimators among them."""
     try:
         return str(content_hash(value))
@@ -215,9 +237,9 @@ def _carried(estimator: Any, grid: Mapping[str, Any], key: str, values: Any) -> 
         for value in values:
             twin_value = _value_in_twin(estimator, key, {**context, key: value})
             if twin_value is not _ABSENT:
-                found.setdefault(_digest(twin_value), twin_value)
+                found.setdefault(digest(twin_value), twin_value)
                 default = _value_in_twin(estimator, key, context)
-                changes = changes or _digest(default) != _digest(twin_value)
+                changes = changes or digest(default) != digest(twin_value)
     return list(found.values()) if changes else []
 
 
@@ -234,7 +256,7 @@ def _value_in_twin(estimator: Any, key: str, params: dict[str, Any]) -> Any:
 def _kept(obj: Any, parts: list[str]) -> Iterator[str]:
     """The parts of a parameter's name in the twin, where wrappers have vanished."""
     for part in parts:
-        if _rule(obj) != part:
+        if twin_rule(obj) != part:
             yield part
-        children = obj.get_params(deep=True) if _is_estimator(obj) else {}
+        children = obj.get_params(deep=True) if is_estimator(obj) else {}
         obj = children.get(part)

@@ -61,6 +61,7 @@ ORDER = [
     "_report_text",
     "report",
     "ledger",
+    "counterpart",
     "model_selection",
     "display",
     "audit",
