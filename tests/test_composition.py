@@ -10,8 +10,8 @@ and regressor, and ``c2`` for a classifier at epsilon = 2. Costs add up in squar
 * stacking: every part once on everything and on the training sets that hold a record; the last
   estimator sees one row for each record: once;
 * bagging without replacement: a record is in every bag at most;
-* one-vs-rest: one fit per class, but one in all for two classes. One-vs-one: a record is in the
-  pairs of its class, K - 1; replaced by one of another class, it is in theirs too: 2K - 3;
+* one-vs-rest: one fit per class. One-vs-one: a record is in the pairs of its class, K - 1; replaced
+  by one of another class, it is in theirs too: 2K - 3;
 * output codes: int(K * code_size) bits. Multi-output: one fit per output. A chain: the same, and
   with cv all but the last on the training sets that hold a record;
 * RFE: ceil((features - chosen) / step) eliminations and one more.
@@ -185,7 +185,6 @@ TABLE = {
         "binary",
     ),
     "one-vs-rest, 3 classes: 3 c": (OneVsRestClassifier(clf()), 3, 0, K3, "three"),
-    "one-vs-rest, 2 classes: c": (OneVsRestClassifier(clf()), 1, 0, {"n_classes": 2}, "binary"),
     "one-vs-rest of pipelines: 3 (s + c2)": (
         OneVsRestClassifier(scaled(clf(epsilon=2.0))),
         3,
@@ -467,6 +466,14 @@ def test_counts_that_are_not_known_are_asked_for():
             privacy_cost(OneVsRestClassifier(clf()), n_classes=bad)
 
 
+def test_two_classes_share_a_model_but_two_labels_do_not():
+    X, y = data("binary")
+    obj = OneVsRestClassifier(clf())
+    assert is_root(privacy_cost(obj, n_classes=2).mu, 2, 0)
+    assert is_root(privacy_cost(clone(obj).fit(X, y)).mu, 1, 0)
+    assert is_root(privacy_cost(clone(obj).fit(X, (X[:, :2] > 0).astype(int))).mu, 2, 0)
+
+
 def test_third_parties_can_ask_for_counts():
     class PerClass(OneVsRestClassifier):
         pass
@@ -534,6 +541,15 @@ def test_the_bound_of_draws_holds_for_any_number_of_records(n):
         assert tail_of_squares(3, n, drawn_at_most(3, 2.0**-40) // 4) > 2.0**-40
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_bags_of_an_earlier_fit_are_not_known():
+    X, y = data("binary")
+    bagging = BaggingClassifier(clf(), n_estimators=2, warm_start=True).fit(X, y)
+    assert privacy_cost(bagging).is_finite
+    bagging.set_params(n_estimators=4).fit(X, y)
+    assert any("warm_start" in text for text in privacy_cost(bagging).assumptions)
+
+
 def test_multiplicities_are_squared_before_they_are_added():
     assert _drawn([[0, 0, 0, 1], [1, 1, 2, 2], [1, 2, 0, 0]]) == 13
     assert _drawn([]) == 0
@@ -551,6 +567,8 @@ def test_repeated_rows_have_no_bound_for_a_pair():
     assert privacy_cost(BaggingClassifier(pair, n_estimators=3, bootstrap=False)).delta0 < 3.1e-9
     twice = GridSearchCV(pair, {"paired__epsilon": [1.0]}, cv=[([0, 0, 1], [2])])
     assert not privacy_cost(twice).is_finite
+    once = GridSearchCV(pair, {"paired__epsilon": [1.0]}, cv=[([0, 1], [2])])
+    assert privacy_cost(once).is_finite
 
 
 def test_bagging_seeds_its_estimators_and_says_so():

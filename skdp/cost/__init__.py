@@ -7,10 +7,11 @@ learns without privacy, and tells a `PrivacyBudget` how often it has to pay for 
 
 from skdp.cost._advice import register_advice
 from skdp.cost._choices import register as register_choices
-from skdp.cost._core import CostPart, Fit, cost_parts, privacy_cost, register_cost_rule, row_wise
+from skdp.cost._core import CostPart, Fit, cost_parts, privacy_cost, register_cost_rule
 from skdp.cost._ensembles import register as register_ensembles
 from skdp.cost._facts import declared, given_facts
 from skdp.cost._outputs import register as register_outputs
+from skdp.cost._row_wise import row_wise
 from skdp.cost._rules import register as register_rules
 from skdp.cost._search import register as register_searches
 

@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 from skdp.accounting import PrivacyCost
 from skdp.cost._core import Fit, register_cost_rule, stated, without_privacy
 from skdp.cost._largest import costliest
-from skdp.cost._search import same_price, training_sets_per_record
+from skdp.cost._search import repeats_rows, same_price, training_sets_per_record
 
 __all__ = ["classes_are_public", "register"]
 
@@ -68,14 +68,13 @@ def _stacking(obj: Any) -> Iterator[Fit]:
     fitted = getattr(obj, "named_estimators_", None)
     if not (isinstance(obj.cv, str) and obj.cv == "prefit"):
         fits, notes = training_sets_per_record(obj.cv, classifier=is_classifier(obj))
-        repeated = isinstance(obj.cv, list | tuple)
         if notes:
             yield stated(*notes)
         for name, estimator in obj.estimators:
             if isinstance(estimator, str):
                 continue
             fresh = clone(estimator)
-            yield Fit(name, fresh, fits, repeated)
+            yield Fit(name, fresh, fits, repeats_rows(obj.cv))
             if fitted is not None and not same_price(fresh, fitted.get(name, estimator)):
                 text = f"{name!r} of {type(obj).__name__} was changed after the fit"
                 yield Fit("", PrivacyCost.infinite(f"{text}, whose cost is no longer known"))
@@ -111,7 +110,12 @@ def _bagging(obj: Any) -> Iterator[Fit]:
     yield stated(*texts)
     fitted = getattr(obj, "estimators_", None)
     if fitted is not None:
-        yield Fit("estimator", costliest(fitted), _drawn(obj.estimators_samples_), obj.bootstrap)
+        bags = obj.estimators_samples_
+        if len(bags) < len(fitted):
+            text = f"the bags that {kind} drew before its last fit (warm_start) are not known"
+            yield Fit("estimator", PrivacyCost.infinite(text))
+        else:
+            yield Fit("estimator", costliest(fitted), _drawn(bags), obj.bootstrap)
         return
     estimator = _with_seeds(obj.estimator)
     if not obj.bootstrap:

@@ -17,7 +17,7 @@ from skdp.cost._core import Fit, privacy_cost, register_cost_rule, stated
 from skdp.cost._ensembles import classes_are_public
 from skdp.cost._facts import declared
 from skdp.cost._largest import costliest
-from skdp.cost._search import training_sets_per_record
+from skdp.cost._search import repeats_rows, training_sets_per_record
 
 __all__ = ["register"]
 
@@ -34,11 +34,13 @@ def register() -> None:
 
 
 def _one_vs_rest(obj: Any) -> Iterator[Fit]:
-    """Every record is in the training set of every class; two classes share one model."""
+    """Every record is in the training set of every class.
+
+    Two classes share one model, but two labels of an indicator do not: a plan allows for both.
+    """
     fitted = getattr(obj, "estimators_", None)
     if fitted is None:
-        n_classes = declared("n_classes", obj)
-        yield Fit("estimator", obj.estimator, 1 if n_classes == 2 else n_classes)
+        yield Fit("estimator", obj.estimator, declared("n_classes", obj))
     else:
         for estimator in fitted:
             yield Fit("estimator", estimator)
@@ -88,8 +90,7 @@ def _chain(obj: Any) -> Iterator[Fit]:
     n_outputs = declared("n_outputs", obj) if fitted is None else len(fitted)
     if obj.cv is not None and n_outputs > 1:
         fits, notes = training_sets_per_record(obj.cv, classifier=is_classifier(estimator))
-        repeated = isinstance(obj.cv, list | tuple)
-        yield Fit(name, clone(estimator), fits * (n_outputs - 1), repeated)
+        yield Fit(name, clone(estimator), fits * (n_outputs - 1), repeats_rows(obj.cv))
         if notes:
             yield stated(*notes)
     if fitted is None:

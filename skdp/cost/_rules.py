@@ -44,7 +44,6 @@ from skdp.cost._core import (
     Fit,
     free,
     holds_private_estimator,
-    is_declared_row_wise,
     privacy_cost,
     register_cost_rule,
     rule_for,
@@ -53,6 +52,7 @@ from skdp.cost._core import (
 )
 from skdp.cost._density import blocks_are_dense
 from skdp.cost._learned import keeps_to_its_parameters
+from skdp.cost._row_wise import is_declared_row_wise
 from skdp.mechanism import GaussianMechanism
 
 __all__ = ["register"]

@@ -41,7 +41,7 @@ from skdp.cost._core import (
 )
 from skdp.cost._largest import costliest, largest_cost
 
-__all__ = ["register", "same_price", "training_sets_per_record"]
+__all__ = ["register", "repeats_rows", "same_price", "training_sets_per_record"]
 
 # Defined by row numbers, with no record repeated: a record is in all training sets at most.
 _BY_INDEX = (ShuffleSplit, TimeSeriesSplit)
@@ -88,7 +88,7 @@ def _search(search: Any) -> Iterator[Fit]:
     candidates = _candidates(search)
     made = [(_with(search.estimator, params), count) for params, count in candidates]
     for estimator, count in made:
-        yield Fit("estimator", estimator, count * fits, isinstance(search.cv, list | tuple))
+        yield Fit("estimator", estimator, count * fits, repeats_rows(search.cv))
     if best is not None:
         yield Fit("estimator", best)
     elif search.refit and not fitted:
@@ -186,6 +186,15 @@ def training_sets_per_record(
         "RepeatedKFold, ShuffleSplit, TimeSeriesSplit, PredefinedSplit, one of the stratified or "
         "group splitters with a fixed number of splits (charged in full), or a list of (train, "
         "test) indices"
+    )
+
+
+def repeats_rows(cv: Any) -> bool:
+    """Whether a training set of given splits holds a row more than once; no splitter does that."""
+    return isinstance(cv, list | tuple) and any(
+        len(np.unique(rows)) < len(rows)
+        for rows in (np.asarray(train) for train, _ in cv)
+        if rows.dtype != bool
     )
 
 
