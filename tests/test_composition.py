@@ -55,7 +55,7 @@ from sklearn.multioutput import (
     RegressorChain,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import Normalizer, PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skdp import (
@@ -669,7 +669,7 @@ def test_a_class_without_examples_has_no_model():
 
 def test_advice_is_taken_from_twins_and_can_be_added():
     class SomebodysScaler(StandardScaler):
-        pass
+        knots = "uniform"
 
     class DPSomebodysScaler(PrivateCentre):
         def make_non_private(self):
@@ -682,6 +682,12 @@ def test_advice_is_taken_from_twins_and_can_be_added():
     assert text.endswith("use that one")
     (text,) = privacy_cost(SomebodysScaler()).assumptions
     assert text.endswith("use DPSomebodysScaler")
+    register_cost_rule(SomebodysScaler, _EXACT[SplineTransformer])
+    try:
+        (text,) = privacy_cost(SomebodysScaler()).assumptions
+    finally:
+        del _EXACT[SomebodysScaler]
+    assert text.endswith("set handle_missing='error', or use DPSomebodysScaler")
     with pytest.raises(TypeError, match="register_advice takes"):
         register_advice(StandardScaler, "text")
 

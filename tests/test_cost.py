@@ -240,7 +240,7 @@ def test_the_probe_sees_every_class_of_the_maintained_list():
 def test_advice_says_what_to_do():
     for estimator, advice in [
         (StandardScaler(), "DPStandardScaler"),
-        (MinMaxScaler(), "DPStandardScaler"),
+        (MinMaxScaler(), "DPMinMaxScaler"),
         (LogisticRegression(), "DPLogisticRegression"),
         (LinearRegression(), "DPLinearRegression"),
         (Ridge(), "DPRidge"),

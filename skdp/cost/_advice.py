@@ -6,10 +6,9 @@ from inspect import isabstract
 
 from skdp.base import PrivateEstimator
 
-__all__ = ["advice_for", "register_advice"]
+__all__ = ["advice_for", "counterpart", "register_advice"]
 
 _OTHERWISE = "use a private estimator, or give it a rule (skdp.cost)"
-_CHOICE = "its choice is made by scores without noise; "
 # Where no private estimator stands for the class, or more is to be said than its name.
 _ADVICE = {
     "AdaBoostClassifier": "use a private classifier",
@@ -19,14 +18,11 @@ _ADVICE = {
     "HistGradientBoostingClassifier": "use a private classifier",
     "HistGradientBoostingRegressor": "use a private regressor",
     "Lasso": "use DPRidge",
-    "LinearSVC": "use DPLinearSVC",
     "LogisticRegressionCV": "use DPLogisticRegression with a given C",
-    "MaxAbsScaler": "use DPStandardScaler, or a declared function with public bounds",
-    "MinMaxScaler": "use DPStandardScaler, or a declared function with public bounds",
+    "MaxAbsScaler": "use DPMinMaxScaler, or a declared function with public bounds",
     "PCA": "use GaussianRandomProjection, which learns nothing",
     "RidgeCV": "use DPRidge with a given alpha",
     "RidgeClassifier": "use DPLogisticRegression",
-    "RobustScaler": "use DPStandardScaler",
     "SGDClassifier": "use DPLogisticRegression or DPLinearSVC",
     "SGDRegressor": "use DPRidge or DPHuberRegressor",
     "SVC": "use RBFSampler with a given gamma, and DPLinearSVC",
@@ -75,11 +71,26 @@ def advice_for(kind: type) -> str:
     advice : str
         The private estimator that has it as its twin; else what was registered.
     """
+    private = counterpart(kind)
+    return f"use {private}" if private else _ADVICE.get(kind.__name__, _OTHERWISE)
+
+
+def counterpart(kind: type) -> str | None:
+    """Return the name of the private estimator that has a class as its twin, if there is one.
+
+    Parameters
+    ----------
+    kind : type
+        The class that learns without privacy.
+
+    Returns
+    -------
+    name : str or None
+        One of skdp's, if there are several.
+    """
     own = [cls for cls in _private_classes() if _twin_of(cls) is kind]
-    if own:
-        ours_first = sorted(own, key=lambda c: (not c.__module__.startswith("skdp."), c.__name__))
-        return f"use {ours_first[0].__name__}"
-    return _ADVICE.get(kind.__name__, _OTHERWISE)
+    ours_first = sorted(own, key=lambda c: (not c.__module__.startswith("skdp."), c.__name__))
+    return ours_first[0].__name__ if ours_first else None
 
 
 def _private_classes(base: type = PrivateEstimator) -> Iterator[type]:

@@ -40,6 +40,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp.accounting import PrivacyCost
+from skdp.cost._advice import counterpart
 from skdp.cost._core import (
     Fit,
     free,
@@ -128,7 +129,8 @@ def register() -> None:
 
 def _free_if(conditions: dict[str, Any], advice: str, obj: Any) -> PrivacyCost:
     if not all(condition(getattr(obj, name, None)) for name, condition in conditions.items()):
-        return without_privacy(obj, advice)
+        private = counterpart(type(obj))
+        return without_privacy(obj, f"{advice}, or use {private}" if private else advice)
     if not keeps_to_its_parameters(obj):
         return PrivacyCost.infinite(
             f"{type(obj).__name__} was fitted with other parameters than it has now, and may have "
