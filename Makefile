@@ -29,6 +29,7 @@ help:
 	@echo 'make demo         fit private and non-private pipelines on real data, print a table'
 	@echo 'make test         the tests and their coverage, without the slow ones'
 	@echo 'make test-slow    only the slow statistical tests'
+	@echo 'make audit        attacks on every estimator against what it promises (an hour)'
 	@echo 'make test-oldest  the tests on the oldest supported dependencies (Python 3.11 or 3.12)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make docs         the documentation, into docs/_build/html'
@@ -45,6 +46,9 @@ test: $(READY)-tests
 
 test-slow: $(READY)-tests
 	$(ONE_THREAD) $(PYTEST) -m slow $(PYTEST_ARGS)
+
+audit: $(READY)-tests
+	$(ONE_THREAD) $(BIN)/python tests/audits.py --csv docs/data/audit.csv
 
 # No doctests (numpy 1 prints numbers differently), and the deprecations that newer interpreters and
 # test tools find in old dependencies are not ours to mend.
@@ -103,4 +107,4 @@ $(READY_OLDEST)-tests: $(READY_OLDEST)
 	$(VENV_OLDEST)/bin/python $(INSTALL) constraints/oldest.txt -e '.[tests]'
 	@touch $@
 
-.PHONY: help demo test test-slow test-oldest lint docs coverage pins clean
+.PHONY: help demo test test-slow audit test-oldest lint docs coverage pins clean
