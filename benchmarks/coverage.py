@@ -46,7 +46,7 @@ def truth(d, n_classes=2):
     return coef - coef.mean(axis=0), intercept - intercept.mean()
 
 
-def fitted(model, design, n, d, epsilon, rng):
+def fitted(model, design, n, d, epsilon, rng, settings):
     """A private fit, the true coefficients, and standard errors without privacy."""
     X = rows(design, n, d, rng)
     if model in ("logistic", "softmax"):
@@ -75,15 +75,15 @@ def fitted(model, design, n, d, epsilon, rng):
         classical = np.nan
     else:
         classical = np.sqrt(np.linalg.inv(information).diagonal())
-    return private.fit(X, y), np.append(coef, intercept), classical
+    return private.set_params(**settings).fit(X, y), np.append(coef, intercept), classical
 
 
-def measure(model, design, n, d, epsilon, n_fits, level=0.95):
+def measure(model, design, n, d, epsilon, n_fits, settings, level=0.95):
     """Print a line for a setting."""
     held, plain, widths, standard, warned, spent = [], [], [], [], 0, 0.0
     for number in range(n_fits):
         rng = np.random.default_rng([number, n, d])
-        private, true, classical = fitted(model, design, n, d, epsilon, rng)
+        private, true, classical = fitted(model, design, n, d, epsilon, rng, settings)
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UtilityWarning)
@@ -121,14 +121,17 @@ def main():
     parser.add_argument("--rows", nargs="*", type=int, default=[2_000, 10_000, 100_000])
     parser.add_argument("--columns", nargs="*", type=int, default=[5, 20])
     parser.add_argument("--epsilon", nargs="*", type=float, default=[0.5, 1.0, 4.0])
+    parser.add_argument("--clip-norm", type=float, default=None)
+    parser.add_argument("--feature-bound", type=float, default=None)
     parser.add_argument("--fits", type=int, default=60)
     asked = parser.parse_args()
+    settings = {"clip_norm": asked.clip_norm, "feature_bound": asked.feature_bound}
     for model in asked.models:
         for design in asked.designs:
             for n in asked.rows:
                 for d in asked.columns:
                     for epsilon in asked.epsilon:
-                        measure(model, design, n, d, epsilon, asked.fits)
+                        measure(model, design, n, d, epsilon, asked.fits, settings)
 
 
 if __name__ == "__main__":

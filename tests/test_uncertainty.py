@@ -18,6 +18,7 @@ from skdp import (
     DPQuantileRegressor,
     DPRidge,
 )
+from skdp.exceptions import UtilityWarning
 from skdp.uncertainty import BinaryOutcomes, ClassOutcomes
 from skdp.uncertainty.outcomes import Outcomes
 from skdp.uncertainty.population import denoise, simulate_population
@@ -58,8 +59,10 @@ def mean_square(fits):
     return float(np.mean(scores(fits, n_draws=40) ** 2))
 
 
+# Clipping decides in some of these fits, and is corrected all the same: features are normal.
 # In 2 million trials the mean square of 64 (32) normal scores over estimated errors, with 20
 # degrees of freedom, was between 0.38 and 2.64 (0.17 and 4.83): false alarms are below 1e-6.
+@pytest.mark.filterwarnings("ignore:intervals are not to be relied upon")
 @pytest.mark.parametrize(
     "kind", ["logistic", "squared", pytest.param("huber", marks=pytest.mark.slow)]
 )
@@ -72,6 +75,7 @@ def test_standard_errors_hold_where_noise_decides_and_need_it(kind):
     assert mean_square(fits) > 3.0 * right  # measured: 5 to 12 times
 
 
+@pytest.mark.filterwarnings("ignore:intervals are not to be relied upon")
 @pytest.mark.parametrize(
     "kind", ["logistic", "squared", pytest.param("huber", marks=pytest.mark.slow)]
 )
@@ -110,6 +114,7 @@ def two_targets(X, y):
     return X, np.column_stack([y, -y])
 
 
+@pytest.mark.filterwarnings("ignore:intervals are not to be relied upon")
 @pytest.mark.parametrize(
     ("estimator", "kind", "form"),
     [
@@ -147,8 +152,6 @@ def test_ends_have_the_shapes_of_the_coefficients(estimator, kind, form):
         assert (np.diff(interval.intercept) > 0).all()
     else:
         assert not interval.intercept.any() and not np.any(interval.intercept_std)
-    # The correction is small here: the middle is near the coefficient.
-    assert np.abs(interval.coef.mean(axis=-1) - fitted.coef_).max() < 0.3
 
 
 @pytest.mark.parametrize(
@@ -188,6 +191,33 @@ def test_estimators_without_intervals_say_so(cls):
     with pytest.raises(AttributeError) as error:
         cls().confidence_interval()
     assert f"{cls.__name__} has no confidence intervals" in str(error.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_rows", "message"),
+    [
+        (model("logistic", 20.0, clip_norm=0.3), 20_000, "clipping moves a coefficient by"),
+        (model("squared", 1.0, uncertainty_share=1e-5), 5000, "sizes of residuals drown"),
+        (model("squared", 1.0), 5000, None),
+        (model("logistic", 3.0), 5000, None),
+    ],
+)
+def test_where_intervals_cannot_be_trusted_it_is_said(estimator, n_rows, message):
+    kind = "logistic" if hasattr(estimator, "classes") else "squared"
+    fitted = estimator.fit(*problem(kind, n_rows, 0))
+    if message is None:
+        fitted.confidence_interval(n_draws=40)  # a warning is an error
+        return
+    with pytest.warns(UtilityWarning, match=message):
+        fitted.confidence_interval(n_draws=40)
+
+
+def test_second_moments_that_are_mostly_noise_are_warned_of():
+    fitted = model("squared", 1.0).fit(*problem("squared", 5000, 0))
+    sigma = 1e3 * fitted._released_.sigma_moments
+    fitted._released_ = replace(fitted._released_, sigma_moments=sigma)
+    with pytest.warns(UtilityWarning, match="noise hides some directions"):
+        fitted.confidence_interval(n_draws=40)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -233,16 +263,16 @@ def test_replicas_repeat_the_solver():
 
 def test_all_classes_at_once_are_the_classes_one_by_one():
     rng = np.random.default_rng(0)
-    predictor, truth = rng.normal(size=(2, 4, 50, 3))
+    predictor, truth = rng.normal(size=(2, 4, 3, 50))
     bound = rng.uniform(0.1, 1.5, size=50)
     outcomes, loss = ClassOutcomes(), DPLogisticRegression()._loss(3)
     targets = outcomes.targets(truth)
     fast = outcomes.mean_residual(loss, predictor, targets, bound)
     assert np.allclose(fast, Outcomes.mean_residual(outcomes, loss, predictor, targets, bound))
     binary, loss = BinaryOutcomes(), DPLogisticRegression()._loss(1)
-    targets = binary.targets(truth[..., 0])
-    fast = binary.mean_residual(loss, predictor[..., 0], targets, bound)
-    slow = Outcomes.mean_residual(binary, loss, predictor[..., 0], targets, bound)
+    targets = binary.targets(truth[:, 0])
+    fast = binary.mean_residual(loss, predictor[:, 0], targets, bound)
+    slow = Outcomes.mean_residual(binary, loss, predictor[:, 0], targets, bound)
     assert np.allclose(fast, slow)
 
 

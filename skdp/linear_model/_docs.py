@@ -68,6 +68,10 @@ releases_ : tuple of Release
     Every noisy value that was released, with its sensitivity and noise.
 plan_ : Plan
     What was planned before the data were touched.
+second_moments_ : ndarray of shape (n_features + 1, n_features + 1)
+    Released sums of products of the features and of the constant 1, the last, in the units of
+    X, of rows clipped to `feature_norm`; without the constant if there is no intercept. Only
+    where the plan has a `gram_share`.
 n_features_in_ : int
     Number of features seen in `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -11,9 +11,16 @@ from scipy.special import stdtrit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdp.uncertainty import ConfidenceInterval, Outcomes, ReleasedFit, bootstrap
+from skdp._warn import warn
+from skdp.exceptions import UtilityWarning
+from skdp.uncertainty import Bootstrap, ConfidenceInterval, Outcomes, ReleasedFit, bootstrap
 
 __all__ = ["IntervalMixin"]
+
+# Intervals are warned of where fits follow the truth less than this, where the mean second moment
+# is below this in units of its noise, where residuals are of one size, and where what clipping
+# does is more than this many standard errors.
+_LEAST_SLOPE, _LEAST_SIGNAL, _ONE_SIZE, _LARGE_CORRECTION = 0.4, 0.4, 0.999, 2.0
 
 FloatArray = NDArray[np.float64]
 
@@ -111,8 +118,32 @@ class IntervalMixin:
                 "release: fit with gram_share=0.2, or with a larger budget or more rows"
             )
         found = bootstrap(fit, self._outcomes(fit), n_draws=n_draws, random_state=random_state)
+        self._warn_untrusted(found)
         quantile = float(stdtrit(max(n_draws // 2 - 1, 1), 0.5 + level / 2.0))
         return self._interval(level, quantile, fit, found.centre, found.deviation)
+
+    def _warn_untrusted(self, found: Bootstrap) -> None:
+        """Warn, from released values, where the simulation and not the data has the say."""
+        fit = self._released_
+        correction = np.abs(found.centre - fit.descent.coefficients) / found.deviation
+        text = None
+        if found.least_slope < _LEAST_SLOPE or fit.moments_signal < _LEAST_SIGNAL:
+            text = (
+                "the noise hides some directions of the features, whose second moments are then "
+                "taken to be alike: use a larger budget, more rows or fewer features"
+            )
+        elif fit.residuals is not None and fit.residuals.max() > _ONE_SIZE:
+            text = (
+                "the sizes of residuals drown in noise, and are taken to be those of y: use a "
+                "larger uncertainty_share or budget"
+            )
+        elif correction.max() > _LARGE_CORRECTION:
+            text = (
+                f"clipping moves a coefficient by {correction.max():.1f} standard errors, and what "
+                "corrects it takes the features to be normal: use a larger clip_norm or budget"
+            )
+        if text:
+            warn(f"intervals are not to be relied upon: {text}", UtilityWarning)
 
     def _interval(
         self,

@@ -15,6 +15,8 @@ __all__ = ["Bootstrap", "ConfidenceInterval", "bootstrap"]
 
 FloatArray = NDArray[np.float64]
 _PRECONDITIONERS = 20
+# Outputs that add up to nothing have directions in which no fit moves.
+_NO_SLOPE = 1e-6
 # Steps towards the truth without noise, and with that of the preconditioners.
 _ROUNDS = (1, 1, 1, 1, 1, _PRECONDITIONERS)
 
@@ -59,10 +61,13 @@ class Bootstrap:
         Coefficients less their bias.
     deviation : ndarray of the same shape
         Standard deviation of the centre.
+    least_slope : float
+        How far the average fit follows the truth in the direction where it follows least.
     """
 
     centre: FloatArray
     deviation: FloatArray
+    least_slope: float
 
 
 def bootstrap(
@@ -108,9 +113,11 @@ def bootstrap(
     draws = replicas.run(np.repeat(truth[None], n_runs, axis=0), errors)
     average = draws.mean(axis=0)
     spread = (draws - average).reshape(n_runs, -1)
-    spread = spread @ np.linalg.pinv(_slope(replicas, truth, spread.std(axis=0))).T
-    deviation = spread.std(axis=0).reshape(truth.shape)
-    return Bootstrap(truth + found - average, deviation)
+    slope = _slope(replicas, truth, spread.std(axis=0))
+    deviation = (spread @ np.linalg.pinv(slope, rcond=_NO_SLOPE).T).std(axis=0)
+    slopes = np.linalg.svd(slope, compute_uv=False)
+    least = float(slopes[slopes > _NO_SLOPE * slopes[0]][-1])
+    return Bootstrap(truth + found - average, deviation.reshape(truth.shape), least)
 
 
 def _slope(replicas: Replicas, truth: FloatArray, step: FloatArray) -> FloatArray:

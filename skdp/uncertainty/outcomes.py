@@ -21,7 +21,7 @@ Targets = list[tuple[NDArray, FloatArray]]
 class Outcomes(ABC):
     """Possible targets of rows and their probabilities, given the linear predictor of the truth.
 
-    Linear predictors have the shape (n_runs, n_rows), or (n_runs, n_rows, n_outputs) where there
+    Linear predictors have the shape (n_runs, n_rows), or (n_runs, n_outputs, n_rows) where there
     are several outputs. Residuals are clipped as the solver clips them.
     """
 
@@ -52,16 +52,18 @@ class Outcomes(ABC):
             Largest norm of a residual.
         """
         wide = predictor.ndim == 3
-        flat = predictor.reshape(-1, predictor.shape[2]) if wide else predictor.reshape(-1)
+        by_row = np.moveaxis(predictor, 1, 2) if wide else predictor
+        flat = by_row.reshape(-1, predictor.shape[1]) if wide else by_row.reshape(-1)
         for target, probability in targets:
-            every = np.broadcast_to(target, predictor.shape[:2]).reshape(-1)
-            residual = loss.residual(flat, every).reshape(predictor.shape)
+            every = np.broadcast_to(target, by_row.shape[:2]).reshape(-1)
+            residual = loss.residual(flat, every).reshape(by_row.shape)
             if wide:
-                norm = np.sqrt(np.einsum("...k,...k", residual, residual))
-                residual *= np.minimum(1.0, bound / np.maximum(norm, 1e-300))[..., None]
+                residual = np.moveaxis(residual, 2, 1)
+                norm = np.sqrt(np.einsum("ikj,ikj->ij", residual, residual))
+                residual *= np.minimum(1.0, bound / np.maximum(norm, 1e-300))[:, None]
             else:
                 np.clip(residual, -bound, bound, out=residual)
-            yield residual, probability[..., None] if wide else probability
+            yield residual, probability[:, None] if wide else probability
 
     def mean_residual(
         self, loss: Loss, predictor: FloatArray, targets: Targets, bound: FloatArray
@@ -122,18 +124,23 @@ class ClassOutcomes(Outcomes):
 
     def targets(self, truth: FloatArray) -> Targets:
         """One class after the other."""
-        probabilities = np.moveaxis(softmax(truth, axis=-1), -1, 0)
+        probabilities = np.moveaxis(softmax(truth, axis=1), 1, 0)
         return [(np.full((1, 1), code), shares) for code, shares in enumerate(probabilities)]
 
     def mean_residual(
         self, loss: Loss, predictor: FloatArray, targets: Targets, bound: FloatArray
     ) -> FloatArray:
         """As of the base, for all classes at once."""
-        fitted = softmax(predictor, axis=-1)
-        weights = np.stack([shares for _, shares in targets], axis=-1)
-        # The squared norm of p - e_k is |p|^2 - 2 p_k + 1.
-        norm = np.sqrt(np.einsum("...k,...k", fitted, fitted)[..., None] - 2.0 * fitted + 1.0)
-        weights *= np.minimum(1.0, bound[:, None] / np.maximum(norm, 1e-300))
-        fitted *= weights.sum(axis=-1, keepdims=True)
+        fitted = np.exp(predictor - predictor.max(axis=1, keepdims=True))
+        fitted /= fitted.sum(axis=1, keepdims=True)
+        # The squared norm of p - e_k is |p|^2 - 2 p_k + 1; weights are min(1, bound / norm).
+        weights = fitted * -2.0
+        weights += (fitted**2).sum(axis=1, keepdims=True) + 1.0
+        np.maximum(weights, np.square(bound), out=weights)
+        np.sqrt(weights, out=weights)
+        np.divide(bound, weights, out=weights)
+        for code, (_, probability) in enumerate(targets):
+            weights[:, code] *= probability
+        fitted *= weights.sum(axis=1, keepdims=True)
         fitted -= weights
         return fitted

@@ -76,7 +76,7 @@ class Replicas:
         targets = self.outcomes.targets(self._predictor(self.population.raw, truth[None]))
         total = np.zeros((n_runs, truth.size))
         for residual, share in self.outcomes.residuals(loss, seen, targets, self._bound):
-            weighted = (residual * np.sqrt(share))[0].reshape(len(rows), -1)
+            weighted = (residual * np.sqrt(share)).reshape(-1, len(rows)).T
             scores = (rows[:, :, None] * weighted[:, None, :]).reshape(len(rows), -1)
             total += self.rng.standard_normal((n_runs, len(rows))) @ scores
         total *= np.sqrt(self.fit.n_rows / len(rows))
@@ -84,7 +84,8 @@ class Replicas:
 
     @staticmethod
     def _predictor(rows: FloatArray, coefficients: FloatArray) -> FloatArray:
-        return coefficients @ rows.T if coefficients.ndim == 2 else rows @ coefficients
+        last = coefficients if coefficients.ndim == 2 else np.swapaxes(coefficients, 1, 2)
+        return last @ rows.T
 
     def run(self, truth: FloatArray, errors: FloatArray | None = None) -> FloatArray:
         """Coefficients that fits would give.
@@ -135,8 +136,10 @@ class Replicas:
                 velocity = np.zeros(truth.shape)
             seen = self._predictor(rows, theta)
             residual = self.outcomes.mean_residual(loss, seen, targets, self._bound)
-            gradient = residual @ rows if theta.ndim == 2 else rows.T @ residual
-            gradient *= fit.n_rows / len(rows)
+            gradient = residual @ rows
+            if theta.ndim == 3:
+                gradient = np.swapaxes(gradient, 1, 2)
+            gradient = gradient * (fit.n_rows / len(rows))
             if errors is not None:
                 half = self.rng.standard_normal((len(theta) // 2, 1, *theta.shape[1:]))
                 noise = np.concatenate([half, -half], axis=1).reshape(theta.shape)
