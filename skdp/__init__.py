@@ -27,7 +27,9 @@ from skdp.preprocessing import (
     DPMinMaxScaler,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPStandardScaler,
+    DPVarianceThreshold,
 )
 from skdp.report import PrivacyReport, privacy_report
 from skdp.twins import non_private
@@ -48,8 +50,10 @@ __all__ = [
     "DPQuantileTransformer",
     "DPRidge",
     "DPRobustScaler",
+    "DPSimpleImputer",
     "DPStandardScaler",
     "DPTweedieRegressor",
+    "DPVarianceThreshold",
     "GaussianMechanism",
     "PrivacyBudget",
     "PrivacyCost",

@@ -39,6 +39,8 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPMinMaxScaler": {"clip": True},
     "DPQuantileTransformer": {"bounds": (-5.0, 5.0), "n_quantiles": 30},
     "DPRobustScaler": {"bounds": (-5.0, 5.0)},
+    "DPSimpleImputer": {"bounds": (-5.0, 5.0)},
+    "DPVarianceThreshold": {"bounds": (-5.0, 5.0)},
 }
 
 
@@ -115,6 +117,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "only-scale": {"with_centering": False, "unit_variance": True},
         "private-scale": {"bounds": None, "epsilon": 20.0},
     },
+    "DPSimpleImputer": {
+        "median": {"strategy": "median", "add_indicator": True},
+        "frequent": {"strategy": "most_frequent"},
+        "private-bounds": {"bounds": None, "epsilon": 20.0},
+    },
+    "DPVarianceThreshold": {"private-bounds": {"bounds": None, "epsilon": 20.0, "threshold": 0.2}},
     "DPStandardScaler": {
         "only-mean": {"with_std": False},
         "only-scale": {"with_mean": False},

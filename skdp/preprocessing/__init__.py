@@ -4,12 +4,16 @@ from skdp.preprocessing.k_bins_discretizer import DPKBinsDiscretizer
 from skdp.preprocessing.min_max_scaler import DPMinMaxScaler
 from skdp.preprocessing.quantile_transformer import DPQuantileTransformer
 from skdp.preprocessing.robust_scaler import DPRobustScaler
+from skdp.preprocessing.simple_imputer import DPSimpleImputer
 from skdp.preprocessing.standard_scaler import DPStandardScaler
+from skdp.preprocessing.variance_threshold import DPVarianceThreshold
 
 __all__ = [
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
     "DPQuantileTransformer",
     "DPRobustScaler",
+    "DPSimpleImputer",
     "DPStandardScaler",
+    "DPVarianceThreshold",
 ]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
-from sklearn.base import TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -134,7 +134,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         bounds = self._public_bounds(data.shape[1])
         plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
-            twin = without_data(self._twin_for(plan.shape).fit, data)
+            twin = self._twin_for(plan.shape).fit(data)
             for name in self._copied:
                 setattr(self, name, getattr(twin, name))
             self._finish_non_private(plan)
@@ -159,15 +159,20 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
             "pool": pool,
         }
 
-    def _check_scaled(self, X: ArrayLike) -> NDArray[np.floating]:
+    def _names_in(self, input_features: Any) -> NDArray[np.object_]:
+        """Names of the input's columns, checked."""
+        return np.asarray(OneToOneFeatureMixin.get_feature_names_out(self, input_features))
+
+    def _check_scaled(self, X: ArrayLike, n_features: int | None = None) -> NDArray[np.floating]:
         """Data for `inverse_transform`, a copy."""
+        n_features = n_features or self.n_features_in_
         scaled: NDArray[np.floating] = without_data(
             check_array, X, dtype=FLOATS, copy=True, ensure_all_finite="allow-nan"
         )
-        if scaled.shape[1] != self.n_features_in_:
+        if scaled.shape[1] != n_features:
             raise ValueError(
                 f"X has {scaled.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
+                f"{n_features} features as input"
             )
         return scaled
 
