@@ -312,7 +312,7 @@ class BoundedRows(ABC):
         targets: NDArray,
         clip_norm: float,
     ) -> BoundedSum:
-        """Sum over rows of the loss gradient in the coefficients, each clipped, then weighted.
+        """Sum over rows of the loss gradient in the coefficients, each clipped and weighted.
 
         Parameters
         ----------
@@ -337,8 +337,10 @@ class BoundedRows(ABC):
 
         def block_sum(part: slice, block: Any) -> FloatArray:
             residual = loss.residual(self._predictor(part, block, weights), targets[part])
+            if self.weights is not None and loss.weigh_first:
+                residual *= self.weights[part]
             integers = self._residual_integers(residual, part, clip_norm)
-            if self.weights is not None:
+            if self.weights is not None and not loss.weigh_first:
                 weigh_integers(integers, self.weights[part])
             return self._transposed(part, block, integers)
 

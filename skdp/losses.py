@@ -44,6 +44,10 @@ class Loss(ABC):
     unit : float
         What a residual of 1 stands for: the derivative is `unit` times the residual, and
         `curvature` bounds the derivative's slope. It brings clipped values to a common size.
+    weigh_first : bool
+        Whether the weight of a record multiplies its residual before it is clipped: right where
+        the spread of residuals falls with the weight, as it does for rates and their exposure.
+        Otherwise the clipped residual is multiplied, and a weight of k is k copies.
     rule : str
         Which rule chooses the solver's settings; in subclasses that give none, their name.
     """
@@ -52,6 +56,7 @@ class Loss(ABC):
     curvature: float
     residual_bound: float
     zero_sum: bool = False
+    weigh_first: bool = False
     unit: float = 1.0
     rule: str
 
@@ -253,6 +258,7 @@ class LogLinkLoss(Loss):
     name = "log-link"
     curvature = 1.0
     residual_bound = inf
+    weigh_first = True
     cap = 3.0
 
     def __init__(self, power: float, unit: float = 1.0, offset: float = 0.0) -> None:

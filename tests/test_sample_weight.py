@@ -19,7 +19,7 @@ from skdp._dense_rows import DenseRows
 from skdp._lattice import weigh_integers, weights_to_grid
 from skdp._sparse_rows import SparseRows
 from skdp.engine import Grid
-from skdp.losses import LogisticLoss, SoftmaxLoss
+from skdp.losses import LogisticLoss, LogLinkLoss, SoftmaxLoss, SquaredLoss
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
 WEIGHTED = [name for name in registry.CLASSES if hasattr(registry.make(name), "max_sample_weight")]
@@ -240,6 +240,35 @@ def test_small_weights_are_learned_from(share):
     model.fit(X, y, sample_weight=np.full(len(X), share))
     assert np.mean(model.predict(X) == twin.predict(X)) > 0.97
     assert abs(model.coef_).max() > 0.5 * abs(twin.coef_).max()
+
+
+def test_rates_are_weighted_by_their_exposure_before_they_are_clipped():
+    # A rate of one claim in a week of exposure is 52: its weight, not the clip, makes it small.
+    rows = rows_in("dense", np.zeros((2, 1)), weights_to_grid(np.array([1 / 64, 1.0]), 1.0))
+    targets = np.array([65.0, 1.0])
+    found = rows.gradient_sum("g", np.zeros(2), LogLinkLoss(1.0), targets, 1.0)
+    constant = rows.constant
+    assert found.total.to_float(found.unit)[1] == pytest.approx(-constant, rel=1e-5)
+    clipped = rows.gradient_sum("g", np.zeros(2), SquaredLoss(), targets, 0.1)
+    assert abs(clipped.total.to_float(clipped.unit)[1]) < 0.11  # clipped, and then weighted
+
+
+def test_claims_with_exposures_are_learned():
+    # Over 40 draws the score was .996 of the twin's, with a deviation of .002, and the mean .986
+    # of the true one with .016. With a level from residuals alone, taken to be right about the
+    # mean of y, and weights after the clip, one in ten was at .06 and 1.86.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25_000, 4))
+    exposure = rng.beta(0.8, 1.0, size=len(X)).clip(0.003, 1.0)
+    claims = rng.poisson(0.1 * exposure * np.exp(X @ [0.5, -0.4, 0.3, 0.0]))
+    rates = claims / exposure
+    model = registry.declared("DPPoissonRegressor", epsilon=3.0, alpha=0.0, y_bounds=(0, 40))
+    model = model.estimator.fit(X, rates, sample_weight=exposure)
+    twin = model.make_non_private().fit(X, rates, sample_weight=exposure)
+    mine, theirs = (m.score(X, rates, sample_weight=exposure) for m in (model, twin))
+    assert mine > 0.95 * theirs > 0.0
+    expected = np.average(model.predict(X), weights=exposure)
+    assert expected == pytest.approx(np.average(rates, weights=exposure), rel=0.15)
 
 
 # ---------------------------------------------------------------- errors

@@ -51,7 +51,8 @@ neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
     or one record's contents replaced by others (twice the noise).
 max_sample_weight : float, default=1.0
     Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
-    weights that are mostly far smaller are drowned.
+    weights that are mostly far smaller are drowned. Given weights, a small share of the budget
+    releases their sum and the number of those above zero.
 n_rows : int, default=None
     Declared number of records that the plan is made for. None: the number of rows of X.
 n_jobs : int, default=None
@@ -95,10 +96,10 @@ _LOG_LINK = """\
 **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
 counts of ill-scaled rows; without `y_bounds`, histograms of y; mean and variance of y within
 the bounds; the second moments of the clipped rows; the clipped gradient sum of every step; the
-sum of the residuals. All are exact sums on a grid with exactly rounded Gaussian noise. Public
-are the shapes of X and y, `y_bounds` and all parameters. Checks of the data's values (missing
-values, targets out of range) answer with an error, which is not covered. `predict` uses
-released values only; `score` compares them with targets and is not private.
+sums of the residuals and of the expectations. All are exact sums on a grid with exactly rounded
+Gaussian noise. Public are the shapes of X and y, `y_bounds` and all parameters. Checks of the
+data's values (missing values, targets out of range) answer with an error, which is not covered.
+`predict` uses released values only; `score` compares them with targets and is not private.
 
 Residuals are clipped in units of the spread of y. That pulls a skewed target's level down, so
 the intercept is set anew from a sum of residuals with a far wider clip."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from math import exp, frexp, log, sqrt
+from math import exp, frexp, hypot, inf, log, nextafter, sqrt
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdp._lattice import BoundedSum, weigh_integers
+from skdp._lattice import BoundedSum
 from skdp._threads import workers
 from skdp._validation import Interval, check_features_and_target, check_sample_weight
 from skdp._warn import warn
@@ -34,7 +34,10 @@ FloatArray = NDArray[np.float64]
 # Share of the solver's budget for the level, and the residual, in units of their spread, that one
 # record may add to it.
 _LEVEL_SHARE, _LEVEL_BOUND = 0.1, 20.0
-_LEVEL_SIGNAL = 600.0
+# The same for what the model expects of a record.
+_EXPECTED_BOUND = 6.0
+_LEVEL_NORM = nextafter(hypot(_LEVEL_BOUND, _EXPECTED_BOUND), inf)
+_LEVEL_SIGNAL, _LEVEL_LEAST, _LEVEL_TAIL, _LEVEL_RANGE = 600.0, 0.25, 4.0, (0.5, 1.5)
 _LEVEL_BITS = 20
 # Gradients are clipped to this many spreads of y, wider where the noise allows it: at the signal
 # given to the first, growing as the power given, within the range.
@@ -84,7 +87,7 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         if not self.fit_intercept:
             return located, rest
         level, rest = rest.split([_LEVEL_SHARE, 1.0 - _LEVEL_SHARE])
-        sensitivity = _LEVEL_BOUND * relation_factor(budget.neighboring)
+        sensitivity = _LEVEL_NORM * relation_factor(budget.neighboring)
         return (*located, PlannedRelease("level", sensitivity, level.mu)), rest
 
     def fit(
@@ -150,9 +153,11 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         scaled = (target / known.mean).astype(np.float32)
         np.minimum(scaled, np.float32(2.0**40), out=scaled)
         penalty = self._l2_penalty(known.mean)
-        signal = plan.budget.mu * n_rows / sqrt(plan.shape.n_features) / known.variation
+        # What a record adds is its residual times its weight, whose mean is this.
+        variation = known.variation * (sizes.total / sizes.records)
+        signal = plan.budget.mu * n_rows / sqrt(plan.shape.n_features) / variation
         wide = _CLIP * (signal / _CLIP_SIGNAL) ** _CLIP_POWER * (1.0 + penalty)
-        unit = known.variation * min(max(wide, _CLIP_RANGE[0]), _CLIP_RANGE[1])
+        unit = variation * min(max(wide, _CLIP_RANGE[0]), _CLIP_RANGE[1])
         loss = LogLinkLoss(self._power(), unit, offset)
         theta = self._descend(
             rows, scaled, plan, noise, None, sizes=sizes, loss=loss, l2_penalty=penalty * n_rows
@@ -160,8 +165,9 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         coefficients, intercept = self._in_units(theta, rows)
         if not self.fit_intercept:
             return coefficients, 0.0
-        # A narrower clip where the noise would be worse than the bias.
-        clear = plan.budget.mu * n_rows / known.variation / _LEVEL_SIGNAL
+        # A narrower clip where the noise would be worse than the bias, and a wider one for the
+        # long tail that goes with a large spread.
+        clear = plan.budget.mu * n_rows / variation / _LEVEL_SIGNAL
         if clear < 0.5:
             warn(
                 f"y, with a standard deviation of about {known.variation:.2g} times its mean, "
@@ -169,9 +175,11 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
                 "clipped and noisy, and a constant may predict better",
                 UtilityWarning,
             )
-        spread = known.variation * min(max(clear, 0.25), 1.0)
+        reach = min(max(known.variation / _LEVEL_TAIL, _LEVEL_RANGE[0]), _LEVEL_RANGE[1])
+        spread = variation * min(max(clear, _LEVEL_LEAST), reach)
+        spread = min(spread, max(known.largest, exp(LogLinkLoss.cap) / 4.0) / _LEVEL_BOUND)
         wide_loss = LogLinkLoss(self._power(), spread, offset)
-        shift = self._level(rows, theta, scaled, wide_loss, noise, n_rows)
+        shift = self._level(rows, theta, scaled, wide_loss, noise)
         return coefficients, float(intercept) + level + shift
 
     def _level(
@@ -181,7 +189,6 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         scaled: NDArray,
         loss: LogLinkLoss,
         noise: NoiseCore,
-        n_rows: float,
     ) -> float:
         """Change of the intercept that brings the sum of residuals to zero, where it is sure.
 
@@ -189,26 +196,29 @@ class LogLinkRegressor(RegressorMixin, PrivateLinearModel):
         """
         sigma = noise.sigma("level")
         places = 2.0 ** min(_LEVEL_BITS, MAX_SIGMA_BITS - frexp(sigma)[1])
+        # What the model expects is bounded by itself: it is brought to a share of the bound, and
+        # costs next to nothing beside the residuals.
+        slope = 2.0 - loss.power
+        most = exp(loss.cap * abs(slope))
 
         def share(predictor: FloatArray, live: NDArray[np.bool_], part: slice) -> FloatArray:
-            residual = loss.residual(predictor, scaled[part])[live]
-            residual[np.isnan(residual)] = 0.0  # one record must never poison a sum
-            integers = np.rint(np.clip(residual, -_LEVEL_BOUND, _LEVEL_BOUND) * places)
-            if rows.weights is not None:
-                weigh_integers(integers, rows.weights[part][live])
-            return integers.sum(keepdims=True)
+            weights = 1.0 if rows.weights is None else rows.weights[part][live].astype(np.float64)
+            predictor = predictor[live]
+            residual = loss.residual(predictor, scaled[part][live]) * weights
+            z = np.clip(predictor + loss.offset, -loss.cap, loss.cap)
+            expected = np.exp(slope * z) * weights * (_EXPECTED_BOUND / most)
+            sums = np.stack([residual, expected])
+            sums[np.isnan(sums)] = 0.0  # one record must never poison a sum
+            bounds = np.array([[_LEVEL_BOUND], [_EXPECTED_BOUND]])
+            return np.rint(np.clip(sums, -bounds, bounds) * places).sum(axis=1)
 
-        total = rows.predictor_sum(share, rows.round_coefficients(theta), (1,))
-        sensitivity = _LEVEL_BOUND * relation_factor(self.neighboring)
+        total = rows.predictor_sum(share, rows.round_coefficients(theta), (2,))
+        sensitivity = _LEVEL_NORM * relation_factor(self.neighboring)
         released = noise.release(BoundedSum("level", total, 1.0 / places, sensitivity))
-        excess = float(released[0]) * loss.unit / n_rows
-        doubt = sigma * loss.unit / n_rows
+        excess, doubt = float(released[0]) * loss.unit, sigma * loss.unit
+        expected = float(released[1]) * most / _EXPECTED_BOUND
         excess *= max(0.0, 1.0 - (doubt / excess) ** 2) if excess else 0.0
-        # Sums of the two parts of the residual, if their sizes are those of a fitted model.
-        power = loss.power
-        seen = max(1.0 - (power - 1.0) * excess, 0.3)
-        expected = max(1.0 + (2.0 - power) * excess, 0.3)
-        return min(max(log(seen / expected), -1.0), 1.0)
+        return min(max(log(max(1.0 - excess / max(expected, doubt), 0.05)), -1.5), 1.5)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Expected target.

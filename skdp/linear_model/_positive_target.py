@@ -1,6 +1,7 @@
 """Mean and spread of a target that is not negative."""
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +35,13 @@ class TargetMean:
         Positive.
     variation : float
         Standard deviation over mean.
+    largest : float
+        Public upper bound over mean; inf without one.
     """
 
     mean: float
     variation: float
+    largest: float
 
 
 def plan_target_mean(
@@ -116,4 +120,5 @@ def find_target_mean(
     )
     doubt = noise.sigma("moments") / sizes.total * (high - low) / 2.0
     level = float(max(mean[0], min(doubt[0], high[0])))
-    return TargetMean(level, float(np.clip(deviation[0] / level, *_VARIATION)))
+    largest = inf if bounds is None else bounds[1] / level
+    return TargetMean(level, float(np.clip(deviation[0] / level, *_VARIATION)), largest)

@@ -130,7 +130,8 @@ default="preconditioned-gradient-descent"
         or one record's contents replaced by others (twice the noise).
     max_sample_weight : float, default=1.0
         Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
-        weights that are mostly far smaller are drowned.
+        weights that are mostly far smaller are drowned. Given weights, a small share of the budget
+        releases their sum and the number of those above zero.
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
@@ -296,7 +297,8 @@ default="preconditioned-gradient-descent"
         or one record's contents replaced by others (twice the noise).
     max_sample_weight : float, default=1.0
         Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
-        weights that are mostly far smaller are drowned.
+        weights that are mostly far smaller are drowned. Given weights, a small share of the budget
+        releases their sum and the number of those above zero.
     n_rows : int, default=None
         Declared number of records that the plan is made for. None: the number of rows of X.
     n_jobs : int, default=None
