@@ -25,10 +25,13 @@ from skdp.model_selection import privacy_utility_curve
 from skdp.preprocessing import (
     DPKBinsDiscretizer,
     DPMinMaxScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
     DPVarianceThreshold,
 )
 from skdp.report import PrivacyReport, privacy_report
@@ -45,6 +48,8 @@ __all__ = [
     "DPLinearSVR",
     "DPLogisticRegression",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
+    "DPOrdinalEncoder",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
     "DPQuantileTransformer",
@@ -52,6 +57,7 @@ __all__ = [
     "DPRobustScaler",
     "DPSimpleImputer",
     "DPStandardScaler",
+    "DPTargetEncoder",
     "DPTweedieRegressor",
     "DPVarianceThreshold",
     "GaussianMechanism",

@@ -201,15 +201,15 @@ def release_levels(
     unit = 2.0**-bits
     totals = [_totals(column, values, 1 << bits) for column in columns]
     more = np.zeros(0, dtype=np.int64) if overall is None else overall
-    total = ExactTotal((sum(t.size for t in totals) + more.size,))
-    total.add(np.concatenate([*(t.ravel() for t in totals), more]))
+    total = ExactTotal((more.size + sum(t.size for t in totals),))
+    total.add(np.concatenate([more, *(t.ravel() for t in totals)]))
     noisy = noise.release(BoundedSum(name, total, unit, sensitivity))
     n_found = sum(not column.known for column in columns)
     tau = threshold(noise.sigma(name), n_found, delta0, unit) if n_found else -inf
-    found, start = [], 0
+    found, start = [], more.size
     for column, exact in zip(columns, totals, strict=True):
         sums = noisy[start : start + exact.size].reshape(exact.shape)
         start += exact.size
         kept = np.arange(len(sums)) if column.known else np.flatnonzero(sums[:, 0] >= tau)
         found.append(FoundLevels(tuple(column.levels[i] for i in kept), sums[kept]))
-    return found, noisy[start:]
+    return found, noisy[: more.size]

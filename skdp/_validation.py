@@ -34,6 +34,7 @@ __all__ = [
     "check_budget",
     "check_features",
     "check_features_and_target",
+    "check_numbers",
     "check_parameters",
     "check_sample_weight",
     "check_seed",
@@ -105,6 +106,7 @@ _SAFE_MESSAGES = (
     "setting an array element with a sequence",
     "float() argument must be",
     "boolean value of NA",
+    "categories must be ",
 )
 
 
@@ -298,10 +300,14 @@ def check_features_and_target(
         ensure_all_finite=False,
         **options,
     )
-    if y_numeric:
-        y = without_data(check_array, y, dtype=np.float64, ensure_2d=False, input_name="y")
-        _check_finite(y, "y")
-    return X, y
+    return X, check_numbers(y) if y_numeric else y
+
+
+def check_numbers(y: Any) -> NDArray[np.float64]:
+    """A numeric target as float64, finite."""
+    array = without_data(check_array, y, dtype=np.float64, ensure_2d=False, input_name="y")
+    _check_finite(array, "y")
+    return array
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

@@ -41,7 +41,13 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPRobustScaler": {"bounds": (-5.0, 5.0)},
     "DPSimpleImputer": {"bounds": (-5.0, 5.0)},
     "DPVarianceThreshold": {"bounds": (-5.0, 5.0)},
+    # Given categories that are counted: what is released has a fixed shape.
+    "DPOneHotEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "min_frequency": 1},
+    "DPOrdinalEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "max_categories": 3},
+    "DPTargetEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "y_bounds": (-6.0, 6.0)},
 }
+# Estimators whose columns hold categories.
+CATEGORICAL = {"DPOneHotEncoder", "DPOrdinalEncoder", "DPTargetEncoder"}
 
 
 def _pipeline(**facts):
@@ -49,8 +55,11 @@ def _pipeline(**facts):
     return make_pipeline(*(CLASSES[name](**facts.get(name, {})) for name in names))
 
 
-# Arguments without which a constructor cannot be called.
-REQUIRED: dict[str, Any] = {"PrivacyBudget": lambda: {"estimator": _pipeline()}}
+# Arguments without which a constructor cannot be called, or a fit cannot be private.
+REQUIRED: dict[str, Any] = {
+    "DPTargetEncoder": lambda: {"y_bounds": (-6.0, 6.0)},
+    "PrivacyBudget": lambda: {"estimator": _pipeline()},
+}
 DECLARED["PrivacyBudget"] = {"estimator": _pipeline(**DECLARED)}
 
 # More settings of the declared estimators, where other code paths run.
@@ -123,6 +132,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "private-bounds": {"bounds": None, "epsilon": 20.0},
     },
     "DPVarianceThreshold": {"private-bounds": {"bounds": None, "epsilon": 20.0, "threshold": 0.2}},
+    "DPOneHotEncoder": {"ignore": {"handle_unknown": "ignore", "drop": "first"}},
+    "DPTargetEncoder": {
+        "smooth": {"smooth": 10.0},
+        "binary": {"y_bounds": None, "classes": [0, 1]},
+        "three": {"y_bounds": None, "classes": [0, 1, 2]},
+    },
     "DPStandardScaler": {
         "only-mean": {"with_std": False},
         "only-scale": {"with_mean": False},
@@ -169,7 +184,7 @@ def variants(name, **parameters):
     """The declared estimator and its further settings."""
     yield declared(name, **parameters)
     for label, settings in VARIANTS.get(name, {}).items():
-        known = CLASSES[name]().get_params() if name not in REQUIRED else {}
+        known = make(name).get_params()
         if set(settings) <= set(known):
             yield Entry(name, label, make(name, **{**DECLARED[name], **settings, **parameters}))
 
@@ -195,15 +210,27 @@ def rows_for(entry, n_rows=200, n_features=N_FEATURES, seed=0):
     X = generator.normal(size=(n_rows, n_features)).clip(-5, 5)
     signal = X @ np.resize([1.0, -0.7, 0.4], n_features) + 0.3 * generator.normal(size=n_rows)
     estimator = entry.estimator
-    if is_classifier(estimator):
+    if entry.name in CATEGORICAL:
+        X = np.rint(X).clip(-1, 1) + 0.0
+    if has_labels(estimator):
         n_classes = len(estimator.get_params().get("classes") or [0, 1])
         return X, np.digitize(signal, [-0.5, 0.5][: n_classes - 1])
-    if is_regressor(estimator):
+    if has_numbers(estimator):
         y = signal.clip(-4, 6)
         if positive_targets(estimator):
             y = np.exp(y / 3.0)
         return X, y if entry.n_outputs == 1 else np.column_stack([y] * entry.n_outputs)
     return X, None
+
+
+def has_labels(estimator):
+    """Whether targets are classes."""
+    return is_classifier(estimator) or estimator.get_params().get("classes") is not None
+
+
+def has_numbers(estimator):
+    """Whether targets are numbers."""
+    return is_regressor(estimator) or estimator.get_params().get("y_bounds") is not None
 
 
 def positive_targets(estimator):
@@ -231,10 +258,14 @@ def weights_for(estimator, X):
 
 
 def fit(estimator, X, y):
-    """A fitted clone."""
+    """A fitted clone, with categories for as many columns as there are."""
+    estimator = clone(estimator)
+    given, shape = estimator.get_params().get("categories"), np.shape(X)
+    if isinstance(given, list) and len(shape) == 2 and len(given) != shape[1]:
+        estimator.set_params(categories=given[:1] * shape[1])
     if y is None:
-        return clone(estimator).fit(X)
-    return clone(estimator).fit(X, y, **weights_for(estimator, X))
+        return estimator.fit(X)
+    return estimator.fit(X, y, **weights_for(estimator, X))
 
 
 def walk(value, path="", seen=None):

@@ -38,7 +38,9 @@ for_each_variant = pytest.mark.parametrize("entry", VARIANTS, ids=registry.ids(V
 for_each_name = pytest.mark.parametrize("name", sorted(registry.CLASSES))
 LABELLED = [entry for entry in DECLARED if is_classifier(entry.estimator)]
 NUMERIC = [entry for entry in DECLARED if is_regressor(entry.estimator)]
-SUPERVISED = LABELLED + NUMERIC
+SUPERVISED = [
+    e for e in DECLARED if registry.has_labels(e.estimator) or registry.has_numbers(e.estimator)
+]
 
 WORD, NUMBER = "SECRET-7431", 74317431.25
 MARKERS = ("SECRET", "7431", "7.43")
@@ -194,6 +196,30 @@ if np.finfo(np.longdouble).max <= np.finfo(np.float64).max:
     del BAD_ROWS["beyond float64"]
 
 
+# Of these, what holds levels of columns.
+LEVELS = {
+    "text in objects",
+    "bytes in objects",
+    "huge int in objects",
+    "texts",
+    "bytes",
+    "number texts",
+    "list of texts",
+    "text column",
+    "category column",
+    "string column",
+    "nullable integers",
+    "nullable floats",
+    "polars texts",
+    "polars nulls",
+    "polars categories",
+    "NaN",
+    "inf",
+    "NaN in float32",
+    "beyond float64",
+}
+
+
 def targets_for(entry, n=N):
     return None if entry not in SUPERVISED else registry.rows_for(entry, n)[1]
 
@@ -210,12 +236,15 @@ def fit_call(entry, X, y):
 @pytest.mark.parametrize("kind", BAD_ROWS)
 @for_each
 def test_bad_rows_are_refused_without_being_shown(entry, kind, configuration, monkeypatch):
+    levels = entry.name in registry.CATEGORICAL and kind in LEVELS
     allowed = kind in MISSING and entry.estimator.__sklearn_tags__().input_tags.allow_nan
-    if not allowed:
+    if not (levels or allowed):
         spend_nothing(monkeypatch)
     with config_context(**configuration):
         error = outcome(fit_call(entry, BAD_ROWS[kind](), targets_for(entry)))
-    if allowed:
+    if levels:
+        assert error is None or "Shape mismatch" in str(error)
+    elif allowed:
         assert error is None
     else:
         clear_error(error)
@@ -231,7 +260,9 @@ def test_bad_rows_are_refused_after_the_fit_too(entry, configuration):
         for kind, bad in BAD_ROWS.items():
             with config_context(**configuration):
                 error = outcome(getattr(fitted, method), bad())
-            if kind in MISSING or kind in ("inf", "beyond float64"):
+            if entry.name in registry.CATEGORICAL and kind in LEVELS:
+                assert error is None or "feature" in clear_error(error)
+            elif kind in MISSING or kind in ("inf", "beyond float64"):
                 # Some allow missing values, and under assume_finite scikit-learn lets all of them
                 # pass: nobody else's record is touched.
                 assert error is None or clear_error(error)
@@ -396,6 +427,15 @@ BAD_OTHERS = {
         (0, 5e-324),
     ],
     "bounds": [(1, 0), (0, inf), (nan, 1), (2, 2), (1,), "01", ([0, 0], [1, 1]), (0, 5e-324), {}],
+    "categories": [3, "all", None, [[]] * D, [[0, 0]] * D, [3] * D, ["01"] * D, {"a": [0]}],
+    "min_frequency": [0, -1, 1.5, "1", nan],
+    "max_categories": [0, 2.5, "2"],
+    "handle_unknown": ["drop", None],
+    "drop": ["last", 3],
+    "target_type": ["labels", "multiclass", None],
+    "smooth": ["much", -1.0, nan, inf],
+    "unknown_value": ["a", None],
+    "encoded_missing_value": ["a", None],
     "with_mean": ["yes", 2],
     "n_releases": [0, -1, 1.5, "2"],
     "sensitivity": [0.0, -1.0, nan, inf, 5e-324, 1e308],

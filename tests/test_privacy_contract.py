@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from joblib import Parallel, delayed
 from scipy.stats import chi2
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 
 import skdp.mechanism
 import skdp.noise
@@ -76,8 +76,12 @@ class Tape:
 
 def only_noise(bounded, sigma, seed, context):
     """Noise of the planned scale around zero, from one stream whatever the data are."""
-    nothing = replace(bounded, total=ExactTotal(bounded.total.shape))
-    return REAL_NOISE(nothing, sigma, 0, context)
+    shape = bounded.total.shape
+    if len(shape) > 1 or bounded.groups:
+        return REAL_NOISE(replace(bounded, total=ExactTotal(shape)), sigma, 0, context)
+    # How many values there are may be hidden, as that of levels is: the stream must not tell.
+    nothing = replace(bounded, total=ExactTotal((max(4096, *shape),)))
+    return REAL_NOISE(nothing, sigma, 0, context)[: shape[0]]
 
 
 def recorded(estimator, X, y, answers=None):
@@ -213,7 +217,7 @@ def unlike(entry, X, y):
     }
     if y is None:
         return [(other, None) for other in rows.values()]
-    if is_classifier(entry.estimator):
+    if registry.has_labels(entry.estimator):
         top = y.max()
         targets = [np.zeros(n, int), np.full(n, top), y[::-1].copy(), top - y, y]
     else:
@@ -457,10 +461,10 @@ def adversarial_rows(d):
 
 def adversarial_records(entry, d=registry.N_FEATURES):
     rows = adversarial_rows(d)
-    if is_classifier(entry.estimator):
+    if registry.has_labels(entry.estimator):
         n_classes = len(entry.estimator.get_params().get("classes") or [0, 1])
         return [(x, label) for x in rows for label in range(n_classes)]
-    if is_regressor(entry.estimator):
+    if registry.has_numbers(entry.estimator):
         far = [1e308, -1e308, 6.0, -6.0, 0.0]
         if registry.positive_targets(entry.estimator):
             far = [1e308, 5e-324, 6.0, 12.0, 1.0]

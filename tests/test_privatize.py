@@ -29,8 +29,10 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
@@ -40,9 +42,12 @@ from skdp import (
     DPLinearSVC,
     DPLinearSVR,
     DPLogisticRegression,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
     DPQuantileRegressor,
     DPRidge,
     DPStandardScaler,
+    DPTargetEncoder,
     DPTweedieRegressor,
     GaussianMechanism,
     PrivacyBudget,
@@ -112,6 +117,20 @@ CARRIED = {
             solver="saga", max_iter=7, tol=1.0, random_state=3, verbose=1, warm_start=True
         ),
         DPLogisticRegression(),
+    ),
+    "unknown categories": (OneHotEncoder(), DPOneHotEncoder(sparse_output=True)),
+    "ignored categories": (
+        OneHotEncoder(handle_unknown="ignore", min_frequency=5, sparse_output=False),
+        DPOneHotEncoder(handle_unknown="ignore", min_frequency=5),
+    ),
+    "ordinal numbers": (
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-2, max_categories=9),
+        DPOrdinalEncoder(unknown_value=-2, max_categories=9),
+    ),
+    "no ordinal numbers": (OrdinalEncoder(), DPOrdinalEncoder()),
+    "kinds of targets": (
+        TargetEncoder(target_type="continuous", smooth=3.0),
+        DPTargetEncoder(target_type="continuous", smooth=3.0),
     ),
     "jobs": (LinearRegression(n_jobs=2), DPLinearRegression(n_jobs=2)),
     "copies": (StandardScaler(copy=False, with_mean=False), DPStandardScaler(with_mean=False)),
@@ -317,7 +336,6 @@ def test_all_steps_without_counterpart_are_named():
     ("estimator", "message"),
     [
         (SVC(), "SVC learns from the data without privacy"),
-        (OneHotEncoder(), "OneHotEncoder"),
         (make_pipeline(Normalizer()), "no private step"),
         (BaggingClassifier(), "BaggingClassifier|DecisionTree"),
         (CalibratedClassifierCV(SVC()), "SVC"),

@@ -1,6 +1,7 @@
 """The lemmas of docs/proof.rst against adversarial rows, in exact integer arithmetic."""
 
 import importlib
+import itertools
 import re
 from fractions import Fraction
 from math import inf, isqrt, sqrt
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from skdp import DPLogisticRegression, DPRidge, GaussianMechanism, _lattice
+from skdp import DPLogisticRegression, DPRidge, DPTargetEncoder, GaussianMechanism, _lattice
 from skdp._dense_rows import DenseRows
 from skdp._lattice import ExactTotal, block_rows, clip_integers, counts, round_rows
+from skdp._level_sums import threshold
 from skdp._location import find_location
 from skdp._moments import _BOTH, release_moments
 from skdp._quantiles import find_ranks
@@ -608,3 +610,50 @@ def test_assumption_3_elementwise_functions_do_not_look_around(function):
     # A function that looks at its place would be seen.
     placed = values + np.arange(len(values)) * np.spacing(values)
     assert not np.array_equal(placed[1:], values[1:] + np.arange(4098) * np.spacing(values[1:]))
+
+
+@pytest.mark.parametrize("bits", [0, 20])
+def test_lemma_14_thresholded_histograms(bits):
+    # The law of what appears, in exact arithmetic, for own and shared levels of small tables.
+    unit, sigma, delta0 = 2.0**-bits, 1.5, 0.03
+    for n_columns in (1, 2, 5):
+        tau = threshold(sigma, n_columns, delta0, unit)
+        with mpmath.workdps(40):
+            # The real value at which 1 + u round(x / u) reaches tau.
+            least = mpmath.mpf(tau) - 1 - mpmath.mpf(unit) / 2
+            assert 1 + unit * np.floor(float(least) / unit + 0.5) == tau
+            assert 1 + unit * np.floor((float(least) - unit / 4) / unit + 0.5) < tau
+            own = mpmath.ncdf(-least / sigma)
+            assert 1 - (1 - own) ** n_columns <= delta0
+            # A threshold for noise alone would let a record's own level through too often.
+            low = 1 - (1 - mpmath.ncdf(-(least - 1) / sigma)) ** n_columns
+            assert low > delta0
+
+
+@pytest.mark.parametrize("kind", ["numbers", "two", "three"])
+@pytest.mark.parametrize("neighboring", ["add_or_remove", "replace"])
+def test_lemma_15_sums_of_targets(kind, neighboring):
+    facts = {
+        "numbers": {"y_bounds": (-3.0, 7.0)},
+        "two": {"classes": [0, 1]},
+        "three": {"classes": [0, 1, 2]},
+    }[kind]
+    encoder = DPTargetEncoder(neighboring=neighboring, **facts)
+    if kind == "numbers":
+        y = np.r_[-3.0, 7.0, random.uniform(-3, 7, 50), 1e308, -1e308, 2.0 + 1e-9, 5e-324]
+    else:
+        y = np.arange(len(facts["classes"])).repeat(3)
+    shares = encoder._shares(y).astype(np.int64).tolist()  # in units of 2**-19
+    one, worst = 2**20, 0
+    for d in (1, 3):
+        claim = Fraction(encoder._sensitivity(d)) ** 2 * one**2
+        for t, other in itertools.product(shares, shares):
+            half = sum((a - b) ** 2 for a, b in zip(t, other, strict=True))  # of t / 2 in 2**-20
+            if neighboring == "add_or_remove":
+                change = d * (one**2 + sum((2 * a) ** 2 for a in t)) + sum(a**2 for a in t)
+            else:
+                apart = 2 * one**2 + sum((2 * a) ** 2 for a in t + other)
+                change = d * max(apart, 4 * half) + half
+            assert change <= claim
+            worst = max(worst, change / claim)
+    assert worst > 0.999

@@ -79,13 +79,13 @@ _GIVEN_CATEGORIES = {
     "max_categories": lambda value: value is None,
 }
 _CATEGORIES_ADVICE = (
-    "give all `categories` as public knowledge, without min_frequency and max_categories"
+    "give all `categories` as public knowledge, without min_frequency and max_categories, or use {}"
 )
 FREE_IF: dict[type, tuple[dict[str, Any], str]] = {
     CountVectorizer: ({"vocabulary": lambda value: value is not None}, "give a `vocabulary`"),
     MissingIndicator: ({"features": lambda value: value == "all"}, "set features='all'"),
-    OneHotEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE),
-    OrdinalEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE),
+    OneHotEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE.format("DPOneHotEncoder")),
+    OrdinalEncoder: (_GIVEN_CATEGORIES, _CATEGORIES_ADVICE.format("DPOrdinalEncoder")),
     RBFSampler: ({"gamma": lambda value: not isinstance(value, str)}, "set gamma to a number"),
     SimpleImputer: (
         {

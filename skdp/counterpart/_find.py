@@ -39,6 +39,9 @@ _EQUIVALENT: dict[str, tuple[Any, ...]] = {
     "penalty": ("l2", "deprecated"),
     "l1_ratio": (None, 0, 0.0),
     "link": ("auto", "log"),
+    # An error about categories that are not known makes no sense where rare ones are not found.
+    "handle_unknown": ("error", "infrequent_if_exist", "use_encoded_value"),
+    "unknown_value": (None, -1),
 }
 # They have a meaning of their own in private estimators.
 PRIVACY = frozenset({"delta", "epsilon", "neighboring", "random_state"})

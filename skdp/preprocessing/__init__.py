@@ -2,18 +2,24 @@
 
 from skdp.preprocessing.k_bins_discretizer import DPKBinsDiscretizer
 from skdp.preprocessing.min_max_scaler import DPMinMaxScaler
+from skdp.preprocessing.one_hot_encoder import DPOneHotEncoder
+from skdp.preprocessing.ordinal_encoder import DPOrdinalEncoder
 from skdp.preprocessing.quantile_transformer import DPQuantileTransformer
 from skdp.preprocessing.robust_scaler import DPRobustScaler
 from skdp.preprocessing.simple_imputer import DPSimpleImputer
 from skdp.preprocessing.standard_scaler import DPStandardScaler
+from skdp.preprocessing.target_encoder import DPTargetEncoder
 from skdp.preprocessing.variance_threshold import DPVarianceThreshold
 
 __all__ = [
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
+    "DPOrdinalEncoder",
     "DPQuantileTransformer",
     "DPRobustScaler",
     "DPSimpleImputer",
     "DPStandardScaler",
+    "DPTargetEncoder",
     "DPVarianceThreshold",
 ]
