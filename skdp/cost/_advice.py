@@ -38,8 +38,8 @@ _ADVICE = {
 def register_advice(name: str, text: str) -> None:
     """Say what to use instead of a class that learns without privacy.
 
-    A class derived from `skdp.base.PrivateEstimator` is named without this, for the class of which
-    it makes the non-private twin.
+    A class derived from ``skdp.base.PrivateEstimator`` is named without this, for the class of
+    which it makes the non-private twin.
 
     Parameters
     ----------
