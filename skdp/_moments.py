@@ -16,6 +16,7 @@ Under the relation "replace" two shares differ per column by ``x**2 (1 + 4 y**2)
 ``x = (3 - sqrt(1/2)) / 2``.
 """
 
+from dataclasses import dataclass, replace
 from math import frexp, inf, nextafter, sqrt
 
 import numpy as np
@@ -27,7 +28,7 @@ from skdp.accounting import PrivacyCost
 from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import PlannedRelease
 
-__all__ = ["at_a_bound", "plan_moments", "release_moments", "variance_doubt"]
+__all__ = ["MomentSums", "plan_moments", "release_moments", "release_sums"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -153,40 +154,99 @@ def _sum_shares(
     return total
 
 
-def variance_doubt(noise: NoiseCore, n_rows: float) -> float:
-    """Standard deviation of the noise of a variance, for columns with mean 0, in units of u."""
-    return noise.sigma("moments") / (2.0 * n_rows)
+@dataclass(frozen=True)
+class MomentSums:
+    """Released sums of columns within bounds; sums over disjoint sets of records add up.
 
-
-def at_a_bound(
-    mean: FloatArray, low: FloatArray, high: FloatArray, *, noise: NoiseCore, n_rows: int
-) -> NDArray[np.bool_]:
-    """Columns whose released mean cannot be told from one of their bounds.
-
-    Parameters
+    Attributes
     ----------
-    mean : ndarray of shape (n_columns,)
-        What `release_moments` returned.
+    values : ndarray of shape (n_columns,) or (2 * n_columns,)
+        Noisy sums of ``u``, and of ``u**2 - 5/8``.
+    n_rows : float
+        Declared number of records.
+    noise : float
+        Variance of the noise of the sums of ``u``; of the others it is a quarter of that.
     low, high : ndarray of shape (n_columns,)
         The bounds.
-    noise : NoiseCore
-        Has the release in its plan.
-    n_rows : int
-        Declared number of rows.
+    """
 
-    Returns
-    -------
-    missed : ndarray of shape (n_columns,), bool
+    values: FloatArray
+    n_rows: float
+    noise: float
+    low: FloatArray
+    high: FloatArray
+
+    def __add__(self, other: "MomentSums") -> "MomentSums":
+        """Sums over both sets of records, which must have the same bounds."""
+        return replace(
+            self,
+            values=self.values + other.values,
+            n_rows=self.n_rows + other.n_rows,
+            noise=self.noise + other.noise,
+        )
+
+    @property
+    def _first(self) -> FloatArray:
+        first: FloatArray = np.clip(self.values[: len(self.low)] / self.n_rows, -1.0, 1.0)
+        return first
+
+    @property
+    def doubt(self) -> float:
+        """Standard deviation of the noise of a variance, for columns with mean 0, in units of u."""
+        return sqrt(self.noise) / (2.0 * self.n_rows)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations, see `release_moments`."""
+        n_columns, first = len(self.low), self._first
+        centre, half = self.low / 2.0 + self.high / 2.0, self.high / 2.0 - self.low / 2.0
+        mean = np.clip(centre + half * first, self.low, self.high)
+        if len(self.values) == n_columns:
+            return mean, np.ones(n_columns)
+        variance = self.values[n_columns:] / self.n_rows + 0.625 - first**2
+        # Half the standard deviation of the variance's noise: what is below is not known.
+        doubt = self.doubt * np.sqrt(1.0 + 16.0 * first**2)
+        floor = np.minimum(doubt / 2.0, 1.0 / 3.0)
+        return mean, half * np.sqrt(np.clip(variance, floor, 1.0))
+
+    def at_a_bound(self) -> NDArray[np.bool_]:
+        """Columns whose mean cannot be told from one of their bounds.
+
         A bound of zero does not count, as columns that are (almost) always zero are common; and
         no column does where the noise does not tell a bound from a twentieth of the range.
-    """
-    reach = 3.0 * noise.sigma("moments") / n_rows  # of a mean, in units of u
-    if reach > 0.1:
-        return np.zeros(len(mean), dtype=bool)
-    half = high / 2.0 - low / 2.0
-    near_high = (high - mean <= reach * half) & (high != 0.0)
-    near_low = (mean - low <= reach * half) & (low != 0.0)
-    return near_high | near_low
+        """
+        reach = 3.0 * sqrt(self.noise) / self.n_rows  # of a mean, in units of u
+        if reach > 0.1:
+            return np.zeros(len(self.low), dtype=bool)
+        mean, _ = self.moments()
+        half = self.high / 2.0 - self.low / 2.0
+        near_high = (self.high - mean <= reach * half) & (self.high != 0.0)
+        near_low = (mean - self.low <= reach * half) & (self.low != 0.0)
+        return near_high | near_low
+
+
+def release_sums(
+    X: NDArray[np.floating],
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    second: bool,
+    n_rows: float,
+    noise: NoiseCore,
+    neighboring: str,
+    pool: Workers,
+    name: str = "moments",
+    weights: NDArray[np.float32] | None = None,
+) -> MomentSums:
+    """Private sums of columns clipped to bounds; parameters as those of `release_moments`."""
+    n_columns = X.shape[1]
+    centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+    sigma = noise.sigma(name)
+    bits = _grid_bits(sigma)
+    total = _sum_shares(X, centre, half, bits, second, pool, weights)
+    norm = (_BOTH if second else _FIRST)[neighboring]
+    groups = ((n_columns, 1.0), (n_columns, 0.5)) if second else ()
+    values = noise.release(BoundedSum(name, total, 4.0**-bits, norm * _root(n_columns), groups))
+    return MomentSums(values, n_rows, sigma**2, low, high)
 
 
 def release_moments(
@@ -232,20 +292,15 @@ def release_moments(
         variance would give, and at most half the distance of the bounds. Without second moments
         it is 1.
     """
-    n_columns = X.shape[1]
-    centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-    sigma = noise.sigma(name)
-    bits = _grid_bits(sigma)
-    total = _sum_shares(X, centre, half, bits, second, pool, weights)
-    norm = (_BOTH if second else _FIRST)[neighboring]
-    groups = ((n_columns, 1.0), (n_columns, 0.5)) if second else ()
-    released = noise.release(BoundedSum(name, total, 4.0**-bits, norm * _root(n_columns), groups))
-    first = np.clip(released[:n_columns] / n_rows, -1.0, 1.0)
-    mean = np.clip(centre + half * first, low, high)
-    if not second:
-        return mean, np.ones(n_columns)
-    variance = released[n_columns:] / n_rows + 0.625 - first**2
-    # Half the standard deviation of the variance's noise: what is below is not known.
-    doubt = sigma / (2.0 * n_rows) * np.sqrt(1.0 + 16.0 * first**2)
-    floor = np.minimum(doubt / 2.0, 1.0 / 3.0)
-    return mean, half * np.sqrt(np.clip(variance, floor, 1.0))
+    return release_sums(
+        X,
+        low,
+        high,
+        second=second,
+        n_rows=n_rows,
+        noise=noise,
+        neighboring=neighboring,
+        pool=pool,
+        name=name,
+        weights=weights,
+    ).moments()

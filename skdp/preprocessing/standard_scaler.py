@@ -15,8 +15,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._location import find_location, plan_location, warn_location
-from skdp._moments import at_a_bound, plan_moments, release_moments, variance_doubt
-from skdp._threads import Workers, workers
+from skdp._moments import MomentSums, plan_moments, release_sums
+from skdp._threads import workers
 from skdp._validation import Interval, check_features, without_data
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -30,6 +30,7 @@ __all__ = ["DPStandardScaler"]
 
 # Share of the budget that finds bounds where none are given.
 _LOCATION_SHARE = 0.8
+DISJOINT = "no record is in more than one of the chunks given to partial_fit, or to fit before them"
 
 
 def _listed(names: NDArray, most: int = 5) -> str:
@@ -223,26 +224,60 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         self : DPStandardScaler
         """
         self._check_parameters()
-        data = check_features(self, X, reset=True)
-        n_samples, n_features = data.shape
+        return self._learn(X, {})
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> DPStandardScaler:
+        """Learn from one more chunk of records, none of which may be in another chunk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data without missing values. `n_rows`, where given, is declared for every chunk.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPStandardScaler
+
+        Notes
+        -----
+        **Privacy.** A record is in one chunk, so all of them together cost what one does (parallel
+        composition; chunks are told apart by rows, not by values). That no record is in two of
+        them, an earlier `fit` included, is an assumption, which the cost lists. Each chunk is
+        released with noise of its own and the noisy sums add up: with k chunks the noise is
+        ``sqrt(k)`` times that of one `fit`. Without `bounds` the first chunk finds them.
+        """
+        self._check_parameters()
+        learned = vars(self).get("_sums", {}) if hasattr(self, "n_samples_seen_") else {}
+        self._learn(X, learned)
+        self.privacy_cost_ = self.privacy_cost_.with_assumptions(DISJOINT)
+        return self
+
+    def _learn(self, X: ArrayLike, learned: dict[str, Any]) -> DPStandardScaler:
+        """Learn from X, and from the sums of earlier chunks."""
+        data = check_features(self, X, reset=not learned)
+        n_features = data.shape[1]
         bounds = None
         if self.bounds is not None:
             names = getattr(self, "feature_names_in_", None)
             bounds = column_bounds(self.bounds, n_features, names)
-        plan = self.plan(n_samples, n_features)
+        plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
-            self.n_samples_seen_ = plan.shape.n_rows
-            twin = self.make_non_private().fit(data)
-            self.mean_, self.var_, self.scale_ = twin.mean_, twin.var_, twin.scale_
-            self._finish_non_private(plan)
-            self.output_norm_ = self._output_norm(n_features)
+            self._learn_without_privacy(data, plan, learned)
             return self
+        if learned and self._learns:
+            second = plan_moments(plan.budget, n_features, second=self.with_std)
+            plan = Plan(plan.shape, plan.budget, (second,))
+            self._check_chunk(learned, bounds)
+        made, cost = (self.releases_, self.privacy_cost_) if learned else ((), None)
+        seen = int(learned.get("n_rows", 0))
         noise = self._start(plan)
         mean = deviation = None
+        self._sums: dict[str, Any] = {"n_rows": seen + plan.shape.n_rows}
         if self._learns:
-            with workers(self.n_jobs) as pool:
-                mean, deviation = self._learn(data, bounds, plan, noise, pool)
-        self.n_samples_seen_ = plan.shape.n_rows
+            mean, deviation = self._add(data, bounds, plan, noise, learned)
+        self.n_samples_seen_ = seen + plan.shape.n_rows
         self.mean_ = mean
         self.scale_ = deviation if self.with_std else None
         self.var_ = None
@@ -250,55 +285,90 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             with np.errstate(over="ignore"):
                 self.var_ = np.square(self.scale_)
         self._finish(plan, noise)
+        self.releases_ = made + self.releases_
+        if cost is not None and cost.mu > self.privacy_cost_.mu:
+            self.privacy_cost_ = cost
         self.output_norm_ = self._output_norm(n_features)
         return self
+
+    def _learn_without_privacy(self, X: NDArray, plan: Plan, learned: dict[str, Any]) -> None:
+        names = ("mean_", "var_", "scale_")
+        twin = self.make_non_private()
+        seen = int(learned.get("n_rows", 0))
+        if learned:
+            twin.n_samples_seen_ = np.int64(seen)
+            for name in names:
+                setattr(twin, name, getattr(self, name))
+        twin.partial_fit(X)
+        for name in names:
+            setattr(self, name, getattr(twin, name))
+        self.n_samples_seen_ = seen + plan.shape.n_rows
+        self._sums = {"n_rows": self.n_samples_seen_}
+        self._finish_non_private(plan)
+        self.output_norm_ = self._output_norm(X.shape[1])
 
     def _output_norm(self, n_features: int) -> float | None:
         return sqrt(n_features) if self.with_std else None
 
-    def _learn(
+    def _check_chunk(self, learned: dict[str, Any], bounds: tuple[NDArray, NDArray] | None) -> None:
+        """What is added up must be of one kind."""
+        same = "values" in learned and self.privacy_cost_.neighboring == self.neighboring
+        if same:
+            sums = learned["values"], learned["low"], learned["high"]
+            same = len(sums[0]) == (1 + self.with_std) * len(sums[1])
+            if bounds is not None:
+                same = same and all(map(np.array_equal, bounds, sums[1:]))
+        if not same:
+            raise ValueError(
+                "bounds, with_mean, with_std and neighboring must not change between chunks; use "
+                "fit to start anew"
+            )
+
+    def _add(
         self,
         X: NDArray[np.floating],
         bounds: tuple[NDArray, NDArray] | None,
         plan: Plan,
         noise: NoiseCore,
-        pool: Workers,
+        learned: dict[str, Any],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and deviations of X and of the chunks before."""
         n_rows = plan.shape.n_rows
         options: dict[str, Any] = {
             "n_rows": n_rows,
             "noise": noise,
             "neighboring": self.neighboring,
-            "pool": pool,
         }
-        found = None
-        if bounds is None:
-            found = find_location(X, **options)
-            warn_location(
-                found,
-                n_rows,
-                noise,
-                "columns",
-                "give public `bounds`, more budget or fewer columns",
-            )
-            bounds = found.low, found.high
-        mean, deviation = release_moments(X, *bounds, second=self.with_std, **options)
-        if found is None:
-            self._warn_noise(noise, n_rows)
-            self._warn_missed(at_a_bound(mean, *bounds, noise=noise, n_rows=n_rows))
+        unscaled = learned.get("unscaled")
+        with workers(self.n_jobs) as pool:
+            if learned:
+                bounds = learned["low"], learned["high"]
+            elif bounds is None:
+                found = find_location(X, **options, pool=pool)
+                advice = "give public `bounds`, more budget or fewer columns"
+                warn_location(found, n_rows, noise, "columns", advice)
+                bounds, unscaled = (found.low, found.high), found.unscaled
+            sums = release_sums(X, *bounds, second=self.with_std, **options, pool=pool)
+        if learned:
+            before = {name: learned[name] for name in ("values", "n_rows", "noise")}
+            sums = MomentSums(**before, low=sums.low, high=sums.high) + sums
+        self._sums = {**vars(sums), "unscaled": unscaled}
+        mean, deviation = sums.moments()
+        if unscaled is None:
+            self._warn_noise(sums)
+            self._warn_missed(sums.at_a_bound())
         else:
-            mean[found.unscaled] = 0.0
-            deviation[found.unscaled] = 1.0
+            mean[unscaled] = 0.0
+            deviation[unscaled] = 1.0
         return mean, deviation
 
-    def _warn_noise(self, noise: NoiseCore, n_rows: int) -> None:
-        doubt = variance_doubt(noise, n_rows)
-        if self.with_std and doubt > 1.0 / 3.0:
+    def _warn_noise(self, sums: MomentSums) -> None:
+        if self.with_std and sums.doubt > 1.0 / 3.0:
             warn(
                 "the noise of the variances is as large as the variance of values spread evenly "
-                f"between the bounds (standard deviation {doubt:.3g} of a quarter of the squared "
-                f"width, with {n_rows} rows): scales are guesses; use a larger budget or fewer "
-                "columns",
+                f"between the bounds (standard deviation {sums.doubt:.3g} of a quarter of the "
+                f"squared width, with {sums.n_rows} rows): scales are guesses; use a larger budget "
+                "or fewer columns",
                 UtilityWarning,
             )
 
