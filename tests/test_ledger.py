@@ -463,6 +463,7 @@ def test_history_in_several_forms(ledger, tmp_path):
     stored = json.loads(ledger.to_json())
     assert stored["dataset"] == "people" and stored["epsilon"] == 1.0
     assert stored["charges"][0]["parameters"]["alpha"] == 2.0
+    assert stored["spent"]["mu"] == ledger.spent.mu
     assert ledger.to_json(tmp_path / "out.json") is None
     assert json.loads((tmp_path / "out.json").read_text()) == stored
     assert "epsilon=0.9" in repr(ledger) and "'people'" in repr(ledger)

@@ -405,6 +405,37 @@ def test_killed_processes_lose_and_double_nothing(path, shares, durable):
         assert len(numbers) >= 8 * 200
 
 
+@pytest.mark.slow
+def test_charges_are_as_fast_as_the_disk(path):
+    # A durable charge syncs the disk once. Fails if a charge reads the history or syncs more often.
+    def rate(action, count=200):
+        start = time.perf_counter()
+        for _ in range(count):
+            action()
+        return count / (time.perf_counter() - start)
+
+    def append():
+        file.write(b"x" * 300)
+        os.fsync(file.fileno())
+
+    with (
+        open(path.with_name("lines"), "ab", buffering=0) as file,
+        PrivacyLedger(path, **TOTAL) as durable,
+        PrivacyLedger(path, durable=False) as quick,
+    ):
+        # The disk of a shared machine is slower at times: the best of a few turns.
+        turns = [
+            (
+                rate(append),
+                rate(lambda: charge(durable, 10_000)),
+                rate(lambda: charge(quick, 10_000)),
+            )
+            for _ in range(4)
+        ]
+    assert max(ours / plain for plain, ours, _ in turns) > 0.25
+    assert max(fast for *_, fast in turns) > 500
+
+
 def _reserve_and_die(path):
     ledger = PrivacyLedger(path)
     with ledger.charge(DPRidge(epsilon=0.5, y_bounds=(0, 1))):

@@ -7,8 +7,8 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.decomposition import FastICA, KernelPCA
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
@@ -24,6 +24,7 @@ from sklearn.linear_model import (
     LinearRegression as Plain,
 )
 from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -46,6 +47,7 @@ from skdp import (
     DPOrdinalEncoder,
     DPQuantileRegressor,
     DPRidge,
+    DPSimpleImputer,
     DPStandardScaler,
     DPTargetEncoder,
     DPTweedieRegressor,
@@ -86,7 +88,8 @@ def test_there_and_back(private, twin):
         assert same(privatize(make_pipeline(twin, StandardScaler())).estimator[0], twin)
         return
     budget = privatize(twin)
-    assert type(budget.estimator) is type(private)
+    if type(twin) in counterparts():  # and no union of several
+        assert type(budget.estimator) is type(private)
     assert same(non_private(budget), twin)
 
 
@@ -141,6 +144,7 @@ CARRIED = {
         QuantileRegressor(alpha=0.0, quantile=0.9),
         DPQuantileRegressor(quantile=0.9),
     ),
+    "empty columns": (SimpleImputer(strategy="median"), DPSimpleImputer(strategy="median")),
     "numbers of another type": (Ridge(alpha=np.float64(1)), DPRidge()),
 }
 
@@ -162,7 +166,7 @@ def test_parameters_are_carried_over(title):
         (Ridge(positive=True), "Ridge: positive=True is not among what DPRidge can do"),
         (LinearSVC(loss="hinge"), "loss='hinge'"),
         (QuantileRegressor(), "alpha=1.0"),
-        (make_pipeline(LinearSVC(multi_class="crammer_singer", loss="hinge")), "step 'linearsvc'"),
+        (make_pipeline(LinearSVC(multi_class="crammer_singer")), "step 'linearsvc'.*multi_class="),
     ],
 )
 def test_parameters_that_matter_are_refused(estimator, message):
@@ -312,21 +316,21 @@ def test_all_steps_without_counterpart_are_named():
     pipeline = Pipeline(
         [
             ("impute", SimpleImputer(strategy="most_frequent")),
-            ("pca", PCA()),
-            ("model", RandomForestClassifier()),
+            ("kernel", KernelPCA()),
+            ("model", KNeighborsClassifier()),
             ("own", FunctionTransformer(lambda X: X - X.max())),
         ]
     )
     with pytest.raises(ValueError, match="no private counterpart") as caught:
-        privatize(pipeline, public={"bounds": 1, "model__classes": [0, 1]})
+        privatize(pipeline, public={"unheard_of": 1, "model__classes": [0, 1]})
     text = str(caught.value)
     for part in (
-        "step 'pca': PCA",
-        "step 'model': RandomForestClassifier",
+        "step 'kernel': KernelPCA",
+        "step 'model': KNeighborsClassifier",
         "row_wise(func)",
         "counterparts of",
         "LogisticRegression",
-        "public names 'bounds'",
+        "public names 'unheard_of'",
         "public names 'model__classes'",
     ):
         assert part in text
@@ -336,6 +340,7 @@ def test_all_steps_without_counterpart_are_named():
     ("estimator", "message"),
     [
         (SVC(), "SVC learns from the data without privacy"),
+        (KNeighborsClassifier(), "KNeighborsClassifier"),
         (make_pipeline(Normalizer()), "no private step"),
         (BaggingClassifier(), "BaggingClassifier|DecisionTree"),
         (CalibratedClassifierCV(SVC()), "SVC"),
@@ -367,7 +372,7 @@ def test_a_fact_can_make_a_step_free():
 # ---- classes of others ----
 
 
-class PrivatePCA(BaseEstimator):
+class PrivateICA(BaseEstimator):
     """A third party's estimator."""
 
     def __init__(self, epsilon=1.0, dimensions=2):
@@ -385,16 +390,14 @@ class PrivatePCA(BaseEstimator):
 
 def test_registered_twins_are_counterparts():
     try:
-        register_twin(PrivatePCA, lambda private: PCA(n_components=private.dimensions))
-        private = privatize(
-            make_pipeline(PCA(n_components=5, svd_solver="auto"), Plain())
-        ).estimator
-        assert same(private[0], PrivatePCA(dimensions=5))
-        assert same(non_private(private)[0], PCA(n_components=5))
-        with pytest.raises(ValueError, match="whiten=True is not among what PrivatePCA"):
-            privatize(PCA(n_components=2, whiten=True))
+        register_twin(PrivateICA, lambda private: FastICA(n_components=private.dimensions))
+        private = privatize(make_pipeline(FastICA(n_components=5, max_iter=9), Plain())).estimator
+        assert same(private[0], PrivateICA(dimensions=5))
+        assert same(non_private(private)[0], FastICA(n_components=5))
+        with pytest.raises(ValueError, match="fun='exp' is not among what PrivateICA"):
+            privatize(FastICA(n_components=2, fun="exp"))
     finally:
-        del _TWINS[PrivatePCA]
+        del _TWINS[PrivateICA]
 
 
 def test_classes_of_skdp_come_first():

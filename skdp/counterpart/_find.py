@@ -14,7 +14,8 @@ from skdp.twins import digest, registered_classes, twin_rule
 __all__ = ["HARMLESS", "PRIVACY", "carry_over", "counterparts", "sources_of"]
 
 # Parameters of scikit-learn's estimators that do not say what is to be learned, but how it is
-# computed: they have no meaning where something else is computed.
+# computed: they have no meaning where something else is computed. Among them is whether columns
+# without any value are dropped: where that is up to the data, a private estimator keeps them.
 HARMLESS = frozenset(
     {
         "cache_size",
@@ -22,8 +23,8 @@ HARMLESS = frozenset(
         "copy_X",
         "dual",
         "intercept_scaling",
+        "keep_empty_features",
         "max_iter",
-        "multi_class",
         "n_jobs",
         "precompute",
         "random_state",
@@ -42,6 +43,7 @@ _EQUIVALENT: dict[str, tuple[Any, ...]] = {
     # An error about categories that are not known makes no sense where rare ones are not found.
     "handle_unknown": ("error", "infrequent_if_exist", "use_encoded_value"),
     "unknown_value": (None, -1),
+    "multi_class": ("auto", "deprecated", "multinomial"),
 }
 # They have a meaning of their own in private estimators.
 PRIVACY = frozenset({"delta", "epsilon", "neighboring", "random_state"})

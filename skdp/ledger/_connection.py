@@ -19,11 +19,13 @@ __all__ = ["LedgerConnection", "faults"]
 
 # All that may be open in this process.
 _ALL: WeakSet[LedgerConnection] = WeakSet()
+_LISTING = RLock()
 _HELD: list[LedgerConnection] = []
 
 
 def _before_fork() -> None:
     """SQLite must not be carried over a fork, so nothing is open while one happens."""
+    _LISTING.acquire()
     _HELD[:] = list(_ALL)
     for holder in _HELD:
         holder.lock.acquire()
@@ -33,6 +35,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _HELD:
         _HELD.pop().lock.release()
+    _LISTING.release()
 
 
 if hasattr(os, "register_at_fork"):
@@ -86,7 +89,8 @@ class LedgerConnection:
         self._connection: Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._closing: Any = None
-        _ALL.add(self)
+        with _LISTING:
+            _ALL.add(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "timeout": self.timeout}

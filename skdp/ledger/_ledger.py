@@ -420,7 +420,8 @@ class PrivacyLedger:
                 "dataset": store.dataset,
                 "created": store.created,
                 **asdict(store.caps),
-                "remaining_epsilon": self.remaining().epsilon(),
+                "spent": _numbers(self.spent),
+                "remaining": _numbers(self.remaining()),
                 "charges": [as_dict(entry, store.caps.delta) for entry in self.history()],
             },
             indent=2,
@@ -465,6 +466,10 @@ _DEFAULTS: dict[str, Any] = {
     "neighboring": "add_or_remove",
     "unit": "record",
 }
+
+
+def _numbers(cost: PrivacyCost) -> dict[str, float]:
+    return {"mu": cost.gaussian_mu, "epsilon0": cost.epsilon0, "delta0": cost.delta0}
 
 
 def _requested(given: dict[str, Any]) -> Caps:
