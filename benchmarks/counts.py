@@ -30,6 +30,7 @@ CASES = {
     ),
     "motor claims": ("fremtpl_mini", [], [], "ClaimRate", (0, 40), 1.0),
     "motor claims, alpha=0": ("fremtpl_mini", [], [], "ClaimRate", (0, 40), 0.0),
+    "claims with exposures": ("fremtpl_mini", [], [], "ClaimRate", (0, 40), 0.0),
 }
 
 
@@ -41,6 +42,17 @@ def table(folder, file, left_out, categories, target):
     y = frame.pop(target).to_numpy(float)
     frame = frame.astype(dict.fromkeys(categories, "category"))
     return pd.get_dummies(frame, drop_first=True).to_numpy(float), y
+
+
+def drawn(X, y):
+    """Claims per year and the exposures, drawn at a tenth of the rates that the twin finds."""
+    rng = np.random.default_rng(5)
+    twin = DPPoissonRegressor(alpha=0.0).make_non_private().set_params(max_iter=1000)
+    scaled = StandardScaler().fit_transform(X)
+    rate = twin.fit(scaled, y).predict(scaled)
+    exposure = np.where(rng.random(len(y)) < 0.25, 1.0, rng.beta(0.8, 1.0, len(y))).clip(0.003)
+    heterogeneous = rng.gamma(2.0, 0.5, len(y))
+    return rng.poisson(0.1 * rate / rate.mean() * exposure * heterogeneous) / exposure, exposure
 
 
 def main():
@@ -55,16 +67,25 @@ def main():
     warnings.filterwarnings("ignore")
     for name, (file, left_out, categories, target, bounds, alpha) in CASES.items():
         X, y = table(options.data, file, left_out, categories, target)
+        weights = None
+        if "exposures" in name:
+            y, weights = drawn(X, y)
         found = {}
         for train, test in ShuffleSplit(options.splits, test_size=0.25, random_state=1).split(X):
             scaler = StandardScaler().fit(X[train])
             seen, unseen = scaler.transform(X[train]), scaler.transform(X[test])
+            mine, theirs = (
+                {} if weights is None else {"sample_weight": weights[part]}
+                for part in (train, test)
+            )
             twin = DPPoissonRegressor(alpha=alpha).make_non_private().set_params(max_iter=1000)
-            scores = {"non-private": twin.fit(seen, y[train]).score(unseen, y[test])}
+            twin.fit(seen, y[train], **mine)
+            scores = {"non-private": twin.score(unseen, y[test], **theirs)}
             for epsilon in options.epsilon:
                 for label, known in (("y_bounds", bounds), ("no bounds", None)):
                     model = DPPoissonRegressor(epsilon, alpha=alpha, y_bounds=known)
-                    score = model.fit(seen, y[train]).score(unseen, y[test])
+                    model.fit(seen, y[train], **mine)
+                    score = model.score(unseen, y[test], **theirs)
                     scores[f"epsilon {epsilon:g}, {label}"] = score
             for label, score in scores.items():
                 found.setdefault(label, []).append(score)
