@@ -23,6 +23,8 @@ from skdp.linear_model import (
 from skdp.mechanism import GaussianMechanism
 from skdp.model_selection import privacy_utility_curve
 from skdp.preprocessing import (
+    Binary,
+    Categorical,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
     DPOneHotEncoder,
@@ -31,8 +33,12 @@ from skdp.preprocessing import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTableVectorizer,
     DPTargetEncoder,
     DPVarianceThreshold,
+    Drop,
+    Numeric,
+    schema_from_public,
 )
 from skdp.report import PrivacyReport, privacy_report
 from skdp.twins import non_private
@@ -40,6 +46,8 @@ from skdp.twins import non_private
 __version__ = "0.1.0"
 
 __all__ = [
+    "Binary",
+    "Categorical",
     "DPGammaRegressor",
     "DPHuberRegressor",
     "DPKBinsDiscretizer",
@@ -57,10 +65,13 @@ __all__ = [
     "DPRobustScaler",
     "DPSimpleImputer",
     "DPStandardScaler",
+    "DPTableVectorizer",
     "DPTargetEncoder",
     "DPTweedieRegressor",
     "DPVarianceThreshold",
+    "Drop",
     "GaussianMechanism",
+    "Numeric",
     "PrivacyBudget",
     "PrivacyCost",
     "PrivacyLedger",
@@ -72,5 +83,6 @@ __all__ = [
     "privacy_report",
     "privacy_utility_curve",
     "privatize",
+    "schema_from_public",
     "show_versions",
 ]

@@ -21,7 +21,7 @@ from skdp.accounting import PrivacyCost
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease
 
-__all__ = ["find_by_octaves", "plan_octaves"]
+__all__ = ["EXPONENTS", "LEAST_EXPONENT", "find_by_octaves", "plan_octaves", "signed_octaves"]
 
 # Shares of the budget of the two releases.
 _SHARES = (0.75, 0.25)
@@ -38,8 +38,10 @@ _REACH = 3.0
 _EXPONENT_BITS, _EXPONENT_MASK = 52, 0x7FF
 # Biased exponents up to this one, values below 2**-958, count as zero.
 _ZERO_EXPONENT = 64
-_EXPONENTS = _EXPONENT_MASK - _ZERO_EXPONENT - 1
+EXPONENTS = _EXPONENT_MASK - _ZERO_EXPONENT - 1
 _BIAS = 1022  # a value with biased exponent e is in [2**(e - 1 - _BIAS), 2**(e - _BIAS))
+# Values of the least octave are at least two to this power.
+LEAST_EXPONENT = _ZERO_EXPONENT - _BIAS
 
 
 def _bell(octaves: int, spread: float) -> FloatArray:
@@ -83,16 +85,16 @@ def plan_octaves(budget: PrivacyCost, n_columns: int) -> tuple[PlannedRelease, .
     )
 
 
-def _signed_octaves(block: FloatArray) -> IntArray:
-    """Bins of a block: negative values, the largest first, then zeros, then positive ones."""
+def signed_octaves(block: FloatArray) -> IntArray:
+    """Bins of a block, from 1 on: negative values, the largest first, zeros, then positive ones."""
     negative = np.signbit(block)
     octave = block.view(np.int64)
     octave >>= _EXPONENT_BITS
     octave &= _EXPONENT_MASK
     octave -= _ZERO_EXPONENT
-    np.clip(octave, 0, _EXPONENTS, out=octave)
+    np.clip(octave, 0, EXPONENTS, out=octave)
     np.negative(octave, where=negative, out=octave)
-    octave += _EXPONENTS + 1
+    octave += EXPONENTS + 1
     return octave
 
 
@@ -129,8 +131,8 @@ def _windows(
 
     Parameters
     ----------
-    counts : ndarray of shape (n_columns, 2 * _EXPONENTS + 1)
-        Noisy counts of the bins of `_signed_octaves`.
+    counts : ndarray of shape (n_columns, 2 * EXPONENTS + 1)
+        Noisy counts of the bins of `signed_octaves`.
     n_rows : int
         Declared number of rows.
     sigma : float
@@ -138,8 +140,8 @@ def _windows(
     """
     n_columns = len(counts)
     columns = np.arange(n_columns)
-    negative, positive = counts[:, _EXPONENTS - 1 :: -1], counts[:, _EXPONENTS + 1 :]
-    rest = n_rows - counts[:, _EXPONENTS, None]
+    negative, positive = counts[:, EXPONENTS - 1 :: -1], counts[:, EXPONENTS + 1 :]
+    rest = n_rows - counts[:, EXPONENTS, None]
     top = np.zeros(n_columns, dtype=np.int64)
     best = np.full(n_columns, -np.inf)
     evidence, above, below = np.zeros((3, n_columns))
@@ -153,7 +155,7 @@ def _windows(
         u, v = p + rest, q + rest
         fit = a * u + b * v - 0.5 * ((square + 1.0) * (a**2 + b**2) + 2.0 * a * b)
         # Values at a place are below 2**exponent.
-        exponent = np.arange(a.shape[1]) + width + _ZERO_EXPONENT - _BIAS
+        exponent = np.arange(a.shape[1]) + width + LEAST_EXPONENT
         price = np.minimum(_PRICE * np.abs(exponent - 1.0), _DEAREST)
         fit = fit / sigma**2 - price
         place = fit.argmax(axis=1)
@@ -198,7 +200,7 @@ def find_by_octaves(
     found : ndarray of shape (n_columns,), bool
     """
     histograms = Histograms(X, n_rows, noise, neighboring, pool)
-    counts = histograms.release("octaves", _signed_octaves, 2 * _EXPONENTS + 1)
+    counts = histograms.release("octaves", signed_octaves, 2 * EXPONENTS + 1)
     low, high, found = _windows(counts, n_rows, histograms.sigma("octaves"))
     low, high = np.where(found, low, -1.0), np.where(found, high, 1.0)
     mean, spread = release_moments(

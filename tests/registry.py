@@ -41,6 +41,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPRobustScaler": {"bounds": (-5.0, 5.0)},
     "DPSimpleImputer": {"bounds": (-5.0, 5.0)},
     "DPVarianceThreshold": {"bounds": (-5.0, 5.0)},
+    "DPTableVectorizer": {"schema": skdp.Numeric()},
     # Given categories that are counted: what is released has a fixed shape.
     "DPOneHotEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "min_frequency": 1},
     "DPOrdinalEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "max_categories": 3},
@@ -138,6 +139,15 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "binary": {"y_bounds": None, "classes": [0, 1]},
         "three": {"y_bounds": None, "classes": [0, 1, 2]},
     },
+    "DPTableVectorizer": {
+        "clear": {"epsilon": 20.0},
+        "bounded": {"schema": skdp.Numeric((-5.0, 5.0)), "epsilon": 20.0},
+        "bounds-only": {"schema": skdp.Numeric((-5.0, 5.0)), "epsilon": 0.1},
+        "mixed": {
+            "schema": [skdp.Numeric(), skdp.Categorical([-1, 0, 1]), skdp.Categorical([0, 1])],
+            "epsilon": 20.0,
+        },
+    },
     "DPStandardScaler": {
         "only-mean": {"with_std": False},
         "only-scale": {"with_mean": False},
@@ -210,7 +220,7 @@ def rows_for(entry, n_rows=200, n_features=N_FEATURES, seed=0):
     X = generator.normal(size=(n_rows, n_features)).clip(-5, 5)
     signal = X @ np.resize([1.0, -0.7, 0.4], n_features) + 0.3 * generator.normal(size=n_rows)
     estimator = entry.estimator
-    if entry.name in CATEGORICAL:
+    if entry.name in CATEGORICAL or entry.label == "mixed":
         X = np.rint(X).clip(-1, 1) + 0.0
     if has_labels(estimator):
         n_classes = len(estimator.get_params().get("classes") or [0, 1])
@@ -260,9 +270,11 @@ def weights_for(estimator, X):
 def fit(estimator, X, y):
     """A fitted clone, with categories for as many columns as there are."""
     estimator = clone(estimator)
-    given, shape = estimator.get_params().get("categories"), np.shape(X)
-    if isinstance(given, list) and len(shape) == 2 and len(given) != shape[1]:
-        estimator.set_params(categories=given[:1] * shape[1])
+    shape = np.shape(X)
+    for name in ("categories", "schema"):
+        given = estimator.get_params().get(name)
+        if isinstance(given, list) and len(shape) == 2 and len(given) != shape[1]:
+            estimator.set_params(**{name: given[:1] * shape[1]})
     if y is None:
         return estimator.fit(X)
     return estimator.fit(X, y, **weights_for(estimator, X))

@@ -514,6 +514,7 @@ SLACK = {
     ("DPHuberRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPQuantileRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPPoissonRegressor", "moments"): "bounds that are found depend on the noise",
+    ("DPTableVectorizer", "moments"): "windows that are found depend on the noise",
     **dict.fromkeys(
         (
             (name, "rough moments")

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from skdp import DPLogisticRegression, DPRidge, DPTargetEncoder, GaussianMechanism, _lattice
+from skdp import (
+    Binary,
+    Categorical,
+    DPLogisticRegression,
+    DPRidge,
+    DPTargetEncoder,
+    GaussianMechanism,
+    Numeric,
+    _lattice,
+)
 from skdp._dense_rows import DenseRows
 from skdp._lattice import ExactTotal, block_rows, clip_integers, counts, round_rows
 from skdp._level_sums import threshold
@@ -27,6 +36,9 @@ from skdp.linear_model._sample_weight import find_sizes
 from skdp.losses import Loss, SoftmaxLoss, SquaredLoss
 from skdp.noise import add_noise
 from skdp.plan import SIGMA_SLACK, relation_factor
+from skdp.preprocessing._magnitudes import Magnitude
+from skdp.preprocessing._table_counts import plan_table
+from skdp.preprocessing._table_moments import _COUNT_WEIGHT, Scale, _Window
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["proof.rst", "mechanism.rst", "threat_model.rst"]
@@ -594,7 +606,7 @@ def test_clipping_to_zero_is_zero():
     assert not clip_integers(rows, np.zeros(2)).any() and not rows.any()
 
 
-@pytest.mark.parametrize("function", [np.tanh, np.exp, np.log2, np.log])
+@pytest.mark.parametrize("function", [np.tanh, np.exp, np.log2, np.log, np.arcsinh])
 def test_assumption_3_elementwise_functions_do_not_look_around(function):
     rng = np.random.default_rng(0)
     values = np.abs(3.0 * rng.normal(size=4099))
@@ -657,3 +669,32 @@ def test_lemma_15_sums_of_targets(kind, neighboring):
             assert change <= claim
             worst = max(worst, change / claim)
     assert worst > 0.999
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("neighboring", ["add_or_remove", "replace"])
+def test_lemma_16_tables(neighboring, narrow):
+    # Counts: a binary column has one count.
+    kinds = [Numeric()] * 2 + [Categorical((0, 1, 2))] + [Binary()] * 3
+    releases, _ = plan_table(kinds, 1000, PrivacyCost(1.0, neighboring))
+    exact = 3 + 3 if neighboring == "add_or_remove" else 2 * 3 + 3
+    assert exact <= Fraction(releases[0].sensitivity) ** 2 < exact * (1 + 1e-12)
+    # Moments: all pairs of shares of one column, in units of their noise.
+    claim = Fraction(releases[1].sensitivity) ** 2 / 2
+    magnitude = Magnitude(4.0, 8.0, None, 6.0, 1.0, narrow, True)
+    window = _Window(magnitude, Scale(), 20, 7)
+    ends = [4.0, 8.0, -1e308, 1e308, np.nan, 5e-324, 4.0 + 4 * 0.1339]
+    values = np.array([*ends, *np.random.default_rng(0).uniform(3, 9, 60)])
+    weight = Fraction(_COUNT_WEIGHT[neighboring])
+    shares = []
+    for value in values:
+        (first, second, missing), bins = window.sums(np.array([value]))
+        counts_ = [Fraction(int(c)) / weight for c in (missing, *bins)]
+        shares.append([Fraction(int(first)), 2 * Fraction(int(second)), *counts_])
+    blank = [[Fraction(0)] * len(shares[0])]
+    others = shares if neighboring == "replace" else blank
+    worst = max(
+        sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) for x in shares for y in others
+    )
+    assert worst <= claim * 2**80
+    assert worst > 0.99 * claim * 2**80

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from inspect import isabstract
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from skdp.base import PrivateEstimator
 from skdp.twins import digest, registered_classes, twin_rule
 
@@ -63,7 +65,8 @@ def counterparts() -> dict[type, type]:
     known = [*_subclasses(PrivateEstimator), *registered_classes()]
     for cls in sorted(known, key=lambda cls: not cls.__module__.startswith("skdp.")):
         twin = _twin(cls, {})
-        if twin is not None and type(twin) is not cls:
+        # A pipeline as a twin stands for what is in it, not for pipelines.
+        if twin is not None and type(twin) not in (cls, Pipeline):
             found.setdefault(type(twin), cls)
     return found
 

@@ -6,12 +6,22 @@ from skdp.preprocessing.one_hot_encoder import DPOneHotEncoder
 from skdp.preprocessing.ordinal_encoder import DPOrdinalEncoder
 from skdp.preprocessing.quantile_transformer import DPQuantileTransformer
 from skdp.preprocessing.robust_scaler import DPRobustScaler
+from skdp.preprocessing.schema import (
+    Binary,
+    Categorical,
+    Drop,
+    Numeric,
+    schema_from_public,
+)
 from skdp.preprocessing.simple_imputer import DPSimpleImputer
 from skdp.preprocessing.standard_scaler import DPStandardScaler
+from skdp.preprocessing.table_vectorizer import DPTableVectorizer
 from skdp.preprocessing.target_encoder import DPTargetEncoder
 from skdp.preprocessing.variance_threshold import DPVarianceThreshold
 
 __all__ = [
+    "Binary",
+    "Categorical",
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
     "DPOneHotEncoder",
@@ -20,6 +30,10 @@ __all__ = [
     "DPRobustScaler",
     "DPSimpleImputer",
     "DPStandardScaler",
+    "DPTableVectorizer",
     "DPTargetEncoder",
     "DPVarianceThreshold",
+    "Drop",
+    "Numeric",
+    "schema_from_public",
 ]

@@ -21,11 +21,14 @@ from skdp._validation import without_data
 __all__ = [
     "Key",
     "array_of",
+    "frame_columns",
     "given_levels",
     "is_auto",
     "is_missing",
     "keys_of",
+    "levels_of",
     "places",
+    "raw_columns",
     "read_columns",
     "values_of",
 ]
@@ -146,7 +149,8 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 
-def _columns_of_frame(X: Any) -> list[LevelCodes]:
+def frame_columns(X: Any) -> list[Any]:
+    """The columns of a frame, as series."""
     n_rows, n_columns = X.shape
     for axis, (size, word) in enumerate(((n_rows, "sample"), (n_columns, "feature"))):
         if size == 0:
@@ -155,13 +159,13 @@ def _columns_of_frame(X: Any) -> list[LevelCodes]:
                 f"1 is required{'.' if axis else ' by an encoder.'}"
             )
     pick = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
-    return [_of_series(pick((slice(None), j))) for j in range(n_columns)]
+    return [pick((slice(None), j)) for j in range(n_columns)]
 
 
-def _read(estimator: Any, X: Any, reset: bool) -> list[LevelCodes]:
+def _read_raw(estimator: Any, X: Any, reset: bool) -> list[Any]:
     if _is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return _columns_of_frame(X)
+        return frame_columns(X)
     listed = isinstance(X, list | tuple)
     array = check_array(
         X,
@@ -171,7 +175,24 @@ def _read(estimator: Any, X: Any, reset: bool) -> list[LevelCodes]:
         input_name="X",
     )
     validate_data(estimator, array, reset=reset, skip_check_array=True)
-    return [_of_array(array[:, j]) for j in range(array.shape[1])]
+    return [array[:, j] for j in range(array.shape[1])]
+
+
+def raw_columns(estimator: Any, X: Any, *, reset: bool) -> list[Any]:
+    """The columns of X as they are, series or arrays; the rest as in `read_columns`."""
+    return without_data(_read_raw, estimator, X, reset)
+
+
+def levels_of(column: Any) -> LevelCodes:
+    """Levels of one of the `raw_columns`."""
+    return without_data(_of_array if isinstance(column, np.ndarray) else _of_series, column)
+
+
+def _read(estimator: Any, X: Any, reset: bool) -> list[LevelCodes]:
+    return [
+        _of_array(column) if isinstance(column, np.ndarray) else _of_series(column)
+        for column in _read_raw(estimator, X, reset)
+    ]
 
 
 def read_columns(estimator: Any, X: Any, *, reset: bool) -> list[LevelCodes]:
