@@ -116,6 +116,11 @@ class Release:
     mu: float
     delta0: float = 0.0
 
+    @property
+    def mechanism(self) -> str:
+        """How: values that do not reach a threshold are not shown, or all of them are."""
+        return "thresholded Gaussian" if self.delta0 else "Gaussian"
+
 
 @dataclass(frozen=True)
 class Plan:

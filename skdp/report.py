@@ -26,7 +26,7 @@ class ReportedRelease:
     name : str
         What was released.
     mechanism : str
-        How: "Gaussian".
+        How: "Gaussian", or "thresholded Gaussian".
     count : int
         How often in one fit.
     sensitivity : float
@@ -312,11 +312,12 @@ def _released(
 ) -> Iterator[ReportedRelease]:
     def kind(release: Any) -> tuple[Any, ...]:
         mechanism = getattr(release, "mechanism", "Gaussian")
-        return release.name, mechanism, release.sensitivity, release.sigma, release.mu
+        delta0 = getattr(release, "delta0", 0.0)
+        return release.name, mechanism, release.sensitivity, release.sigma, release.mu, delta0
 
-    for (name, mechanism, sensitivity, sigma, mu), equal in groupby(releases, key=kind):
+    for (name, mechanism, sensitivity, sigma, mu, delta0), equal in groupby(releases, key=kind):
         count = sum(1 for _ in equal)
-        spent = PrivacyCost.compose([PrivacyCost(mu)] * count)
+        spent = PrivacyCost.compose([PrivacyCost(mu, delta0=delta0)] * count)
         yield ReportedRelease(
             name,
             mechanism,

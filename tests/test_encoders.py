@@ -29,12 +29,14 @@ from skdp import (
     DPTargetEncoder,
     PrivacyBudget,
     PrivacyCost,
+    PrivacyLedger,
     non_private,
     privacy_cost,
+    privacy_report,
     privatize,
 )
 from skdp._level_sums import threshold
-from skdp.exceptions import UtilityWarning
+from skdp.exceptions import PrivacyBudgetError, UtilityWarning
 from skdp.preprocessing import _encoder, target_encoder
 from skdp.preprocessing._levels import array_of, keys_of, read_columns
 
@@ -364,6 +366,24 @@ def test_an_ordinary_pipeline_with_encoders_becomes_private_in_one_line():
     model = privatize(ordinary, epsilon=3.0, public={"classes": [0, 1]}).fit(frame, y)
     assert model.privacy_cost_.delta(3.0) <= 1e-5
     assert model.score(frame, y) > 0.7
+
+
+def test_a_report_and_a_ledger_know_of_delta0(tmp_path):
+    frame, _ = table()
+    fitted = DPOneHotEncoder(epsilon=0.5).fit(frame)
+    (step,) = privacy_report(fitted).steps
+    (release,) = step.releases
+    assert release.mechanism == "thresholded Gaussian"
+    # The noise is larger by 2**-40 than it had to be.
+    assert release.epsilon == pytest.approx(step.cost.epsilon(), rel=1e-9)
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=3.0, delta=1e-5, delta0=1.5e-6)
+    ledger.fit(DPOneHotEncoder(epsilon=0.5), frame)
+    assert ledger.spent.delta0 == pytest.approx(1e-6, rel=1e-6)
+    with pytest.raises(PrivacyBudgetError, match="pair"):
+        ledger.fit(DPOneHotEncoder(epsilon=0.5), frame)
+    given = [["blue", "green", "red"], [1, 2, 40], [False, True]]
+    ledger.fit(DPOneHotEncoder(categories=given), frame)
+    assert ledger.spent.delta0 == pytest.approx(1e-6, rel=1e-6)
 
 
 def test_a_budget_without_a_delta0_is_refused_where_one_is_needed():
