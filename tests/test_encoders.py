@@ -411,7 +411,7 @@ def rich_table(n=4000):
     frame["rare"] = np.random.default_rng(1).choice(
         list("abcdef"), n, p=[0.5, 0.3, 0.1, 0.06, 0.03, 0.01]
     )
-    frame.loc[::7, "rare"] = None
+    frame.loc[::7, "rare"] = nan
     return frame, y
 
 
