@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from skdp import (
     DPLogisticRegression,
+    DPOneHotEncoder,
     DPRidge,
     DPStandardScaler,
     GaussianMechanism,
@@ -349,6 +350,26 @@ def test_pairs_need_room_that_was_set_aside(path, tmp_path, ledger):
         assert other.total.gaussian_mu < ledger.total.mu
         json.loads(other.to_json())
         other._repr_html_()
+
+
+def test_steps_with_a_delta0_use_what_was_set_aside(tmp_path, ledger):
+    words = np.array([["a"], ["b"]] * 100, dtype=object)
+    budget = PrivacyBudget(DPOneHotEncoder(), epsilon=1.0, delta=1e-5)
+    with pytest.raises(PrivacyBudgetError, match="delta0= a tenth of delta"):
+        ledger.fit(budget, words)
+    total = {"dataset": "words", "epsilon": 1.0, "delta": 1e-5, "delta0": 1e-6}
+    # The budget of a pipeline for such steps, at once and in halves.
+    with PrivacyLedger(tmp_path / "one", **total) as whole:
+        whole.fit(budget, words)
+        assert whole.remaining(pairs=True).delta0 < 1e-12
+    with PrivacyLedger(tmp_path / "two", **total) as halves:
+        first, _ = halves.total.split([1, 1])
+        halves.fit(DPOneHotEncoder(epsilon=first), words)
+        left = halves.remaining(pairs=True)
+        assert left.delta0 == pytest.approx(5e-7) and not halves.remaining().has_pair
+        halves.fit(DPOneHotEncoder(epsilon=left), words)
+        with pytest.raises(PrivacyBudgetError):
+            halves.fit(DPOneHotEncoder(epsilon=first), words)
 
 
 # ---- mechanisms and objects fitted elsewhere ----

@@ -29,9 +29,11 @@ class Cashier:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def left(self, spent: Amount, delta: float | None = None) -> PrivacyCost:
-        """What Gaussian releases may still cost."""
-        left = minus(Amount(UNITS, 0, 0), spent)
+    def left(
+        self, spent: Amount, delta: float | None = None, *, pairs: bool = False
+    ) -> PrivacyCost:
+        """What may still be spent."""
+        left = minus(Amount(UNITS, UNITS, UNITS) if pairs else Amount(UNITS, 0, 0), spent)
         return self.cost(left, up=False, delta=delta)
 
     def cost(self, units: Amount, *, up: bool, delta: float | None = None) -> PrivacyCost:

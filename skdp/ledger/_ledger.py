@@ -210,21 +210,23 @@ class PrivacyLedger:
         """What has been charged so far, rounded up. Its epsilon is no guarantee: see Notes."""
         return self._cashier.cost(Amount(*(min(n, UNITS) for n in self._store.spent())), up=True)
 
-    def remaining(self, delta: float | None = None) -> PrivacyCost:
-        """Return what Gaussian releases may still cost: a cost that can be given as `epsilon`.
+    def remaining(self, delta: float | None = None, *, pairs: bool = False) -> PrivacyCost:
+        """Return what may still be spent: a cost that can be given as `epsilon`.
 
         Parameters
         ----------
         delta : float, default=None
             The `reference_delta` of the cost, at which it states epsilon. None: that of the ledger.
+        pairs : bool, default=False
+            Whether what is left of epsilon0 and delta0 is part of it, for steps that need some.
+            Estimators whose noise is all Gaussian take a cost without.
 
         Returns
         -------
         cost : PrivacyCost
-            Rounded down; a fit of exactly this cost is granted. Zero when all is spent. It has no
-            epsilon0 and delta0: what is left of those is the difference of `total` and `spent`.
+            Rounded down; a fit of exactly this cost is granted. Zero when all is spent.
         """
-        return self._cashier.left(self._store.spent(), delta)
+        return self._cashier.left(self._store.spent(), delta, pairs=pairs)
 
     # ---- charging ----
 
