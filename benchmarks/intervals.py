@@ -1,6 +1,6 @@
 """Coverage of 95% confidence intervals on simulated data, where the true coefficients are known.
 
-Run: ``python benchmarks/coverage.py [--models M ...] [--designs D ...] [--rows N ...] [--columns D
+Run: ``python benchmarks/intervals.py [--models M ...] [--designs D ...] [--rows N ...] [--columns D
 ...] [--epsilon E ...] [--fits K]``. Every fit has new rows, targets and noise. Printed for each
 setting: the share of all coefficients (with the intercept) that their interval holds, with its
 standard error over fits; the lowest share of a single coefficient; the share that intervals of
