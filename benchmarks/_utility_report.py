@@ -1,6 +1,7 @@
 """The leaderboard's figures beside its aims, from the saved results."""
 
 import numpy as np
+from _tables import HOLD_OUT
 
 # Sets, and mean gap to the non-private model at each epsilon that is aimed for.
 BINARY = (
@@ -43,6 +44,8 @@ def group(table):
         return "aims"
     if table in APART:
         return "apart"
+    if any(table in sets for sets in HOLD_OUT.values()):
+        return "hold-out"
     return "simulated" if table.startswith("rare_") else "further"
 
 
@@ -108,9 +111,12 @@ def report(results):
             continue
         stated = BINARY if task == "binary" else REGRESSION
         further = [t for t in rows.table.unique() if group(t) == "further"]
+        held_out = [t for t in rows.table.unique() if group(t) == "hold-out"]
         leaderboard(rows, metric, stated, f"{task}, the sets of the aims")
         if further:
             leaderboard(rows, metric, further, f"{task}, further sets")
+        if held_out:
+            leaderboard(rows, metric, held_out, f"{task}, sets that nothing was tuned on")
         if metric != "log_loss":
             per_table(rows, metric, [*stated, *further], 1.0)
     for task, metric in [("classes", "accuracy"), ("counts", "deviance_explained")]:

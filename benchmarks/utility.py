@@ -1,8 +1,8 @@
 """Leaderboard: test scores at the defaults for real data sets, beside rivals in the same splits.
 
 Run: ``python benchmarks/utility.py [--only SET ...]``, then ``python benchmarks/utility.py
---report``. A run replaces its sets' lines in the results; peers that want an environment of their
-own are named by ``--ebm-python`` and ``--diffprivlib-python``.
+--report``. A run replaces the lines of its sets, models and epsilons; peers that want an
+environment of their own are named by ``--ebm-python`` and ``--diffprivlib-python``.
 
 Features and numeric targets are standardised by the training rows, as if their scales were public
 (`y_bounds`: three standard deviations), and all private models see the same splits. Each is run
@@ -338,11 +338,11 @@ def summary(table, fits):
 
 
 def merge(path, rows):
-    """Write results, in place of older ones of the same set and model."""
+    """Write results, in place of older ones of the same set, model and epsilon."""
     if path.is_file():
         old = pd.read_csv(path)
-        new = set(zip(rows.table, rows.model, strict=True))
-        kept = [pair not in new for pair in zip(old.table, old.model, strict=True)]
+        new = set(zip(rows.table, rows.model, rows.epsilon, strict=True))
+        kept = [one not in new for one in zip(old.table, old.model, old.epsilon, strict=True)]
         rows = pd.concat([old[kept], rows])
     order = {name: k for k, name in enumerate(n for task in TASKS for n in names(task))}
     rows = rows.sort_values("table", key=lambda c: c.map(order), kind="stable")

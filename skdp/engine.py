@@ -30,7 +30,7 @@ from skdp._threads import Workers
 from skdp.losses import Loss
 from skdp.plan import relation_factor
 
-__all__ = ["LONG", "SHORT", "BoundedRows", "Grid"]
+__all__ = ["LONG", "MISFIT", "SHORT", "BoundedRows", "Grid"]
 
 FloatArray = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -41,6 +41,8 @@ _SERIAL_ENTRIES = 1 << 18
 # Rows that do not fit their norm bound: more than 3 times as long, or less than a tenth.
 # Standardised rows have mean square norm n_features: at most one in nine is that long.
 LONG, SHORT = 3.0, 0.1
+# Gradients that do not fit their clip: more than 8 times as long, or less than an eighth.
+MISFIT = 8.0
 _OFF_DIAGONAL = 0.7071067811865476  # sqrt(1/2) rounded up
 
 
@@ -347,6 +349,35 @@ class BoundedRows(ABC):
         total = self._sum(block_sum, coefficients.shape, rows, wide=coefficients.ndim == 2)
         sensitivity = clip_norm * relation_factor(self.neighboring)
         return BoundedSum(name, total, 2.0**-bits, sensitivity)
+
+    def gradient_misfits(self, name: str, targets: NDArray, clip_norm: float) -> BoundedSum:
+        """Numbers of records whose gradient at zero does not fit the clip.
+
+        Parameters
+        ----------
+        name : str
+            Name of the release.
+        targets : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            What the model starts from: minus the residuals at zero.
+        clip_norm : float
+            As of `gradient_sum`.
+
+        Returns
+        -------
+        sum : BoundedSum of shape (2,)
+            Gradients that are `MISFIT` times as long as the clip, and as short.
+        """
+        values = np.zeros(2, dtype=np.int64)
+        for part in iter_blocks(self.n_rows, self._cache_rows):
+            with np.errstate(all="ignore"):
+                bound = np.multiply(self._inverse_norm[part], clip_norm, dtype=np.float64)
+                size = np.abs(np.asarray(targets[part], dtype=np.float64))
+                if size.ndim == 2:
+                    size = np.sqrt(np.square(size).sum(axis=1))
+                live = bound > 0
+                values[0] += np.count_nonzero(live & (size > MISFIT * bound))
+                values[1] += np.count_nonzero(live & (size < bound / MISFIT))
+        return counts(name, values, self.neighboring)
 
     def predictor_sum(
         self,

@@ -76,7 +76,7 @@ def test_the_scale_follows_the_units_of_y():
 def test_the_histogram_is_charged():
     plan = DPHuberRegressor(y_bounds=(0, 1)).plan(1000, 3)
     names = [r.name for r in plan.releases]
-    assert names == ["row lengths", "residuals", "second moments", "gradient"]
+    assert names == ["row lengths", "first gradients", "residuals", "second moments", "gradient"]
     share = next(r.mu for r in plan.releases if r.name == "residuals") ** 2 / plan.budget.mu**2
     assert 0.04 < share < 0.06
     assert plan.budget.covers(plan.cost)

@@ -344,6 +344,20 @@ def test_lemma_7_counts(neighboring):
         assert integers(bounded(X[i : i + 1]).misfits("row lengths").total).sum() in (0, 1)
     blank = bounded(X, null=np.ones(len(X), dtype=bool))
     assert not integers(blank.misfits("row lengths").total).any()
+    # And so is each target, whatever it is.
+    y = np.array([0.0, 1e-300, 0.05, 0.5, 40.0, 1e300, np.inf, -np.inf, np.nan])
+    for rows, relation in ((bounded(X), 1.0), (bounded(X, neighboring="replace"), sqrt(2))):
+        seen = set()
+        for target in y:
+            targets = np.full(len(X), target)
+            counted = rows.gradient_misfits("first gradients", targets, 0.5)
+            assert counted.sensitivity == pytest.approx(relation)
+            for i in range(len(X)):
+                one = bounded(X[i : i + 1]).gradient_misfits("c", targets[:1], 0.5)
+                seen.add(tuple(integers(one.total).tolist()))
+        assert seen == {(0, 0), (1, 0), (0, 1)}
+    for targets in (np.full(len(X), 0.01), np.full((len(X), 2), 1e3)):
+        assert not integers(blank.gradient_misfits("c", targets, 0.5).total).any()
 
 
 class Keeping:

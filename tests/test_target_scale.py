@@ -196,6 +196,7 @@ def test_regression_without_bounds_is_as_good_as_with_them(shift, fit_intercept)
     assert model.score(X, y) > best - 0.05
 
 
+@pytest.mark.filterwarnings("ignore:y is far outside of the scale")
 def test_regression_on_extreme_targets_stays_finite():
     X = np.random.default_rng(0).normal(size=(3000, 2))
     for y in (np.full(3000, 1.7e308), np.where(X[:, 0] > 0, 1.7e308, -1.7e308)):
@@ -240,3 +241,46 @@ def test_rows_of_another_scale_are_warned_about_in_small_data(factor, text):
         DPRidge(y_bounds=(-3, 3), random_state=0).fit(factor * X, y)
     assert caught[0].filename == __file__
     DPRidge(y_bounds=(-3, 3), random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_bounds_that_do_not_suit_y_are_told(n_outputs, fit_intercept):
+    # Noise of the counts: 53 of 4,000; a false alarm or a miss needs more than 5 of it.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5))
+    y = X @ rng.normal(size=(5, n_outputs)) / np.sqrt(5) + 0.5 * rng.normal(size=(4000, n_outputs))
+
+    def fit(unit):
+        bounds = np.tile([-3.0 * unit, 3.0 * unit], (n_outputs, 1))
+        DPLinearRegression(y_bounds=bounds, fit_intercept=fit_intercept).fit(X, y)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(1.0)
+        fit(0.25)
+        fit(2.0)
+    with pytest.warns(UtilityWarning, match="y is tiny on the scale of y_bounds"):
+        fit(50.0)
+    if n_outputs == 1:
+        with pytest.warns(UtilityWarning, match="y is far outside of the scale"):
+            fit(0.02)
+
+
+@pytest.mark.parametrize("name", ["normal", "years", "skewed", "heavy", "counts", "signs"])
+def test_a_private_scale_suits_y(name):
+    y = targets()[name].astype(float)
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UtilityWarning)
+        DPLinearRegression(epsilon=3.0).fit(X, y)
+
+
+def test_the_check_of_targets_is_charged_and_can_be_turned_off():
+    def names(**settings):
+        plan = DPRidge(y_bounds=(0, 1), **settings).plan(1000, 3)
+        assert plan.budget.covers(plan.cost)
+        return [release.name for release in plan.releases]
+
+    assert "first gradients" in names()
+    assert "first gradients" not in names(scale_check_share=0.0)

@@ -79,6 +79,8 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
     # What simulated fits need, all of it released or public.
     _released_: ReleasedFit
 
+    # Counts that cost `scale_check_share`, and half as much for each further one.
+    _checks: tuple[str, ...] = ("row lengths",)
     # Standard deviations of a feature at which it is clipped, unless `feature_bound` is given.
     _bound_deviations: float
 
@@ -175,9 +177,12 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
         releases: list[PlannedRelease] = []
         rest = budget
         if self.scale_check_share:
-            check, rest = budget.split([self.scale_check_share, 1.0 - self.scale_check_share])
             sensitivity = relation_factor(budget.neighboring, "nonnegative")
-            releases.append(PlannedRelease("row lengths", sensitivity, check.mu))
+            share = self.scale_check_share
+            for name in self._checks:
+                check, rest = rest.split([share, 1.0 - share])
+                releases.append(PlannedRelease(name, sensitivity, check.mu))
+                share *= 0.5
         if weighted:
             sizes, rest = self._plan_sizes(rest)
             releases.extend(sizes)

@@ -45,7 +45,8 @@ learning_rate : float, default=None
     Step length. None: planned.
 scale_check_share : float in [0, 1), default=0.01
     Share of the budget for a private count of rows that are much longer or shorter than
-    `feature_norm`, which warns about unscaled features. 0 turns it off.
+    `feature_norm`, which warns about unscaled features. Where y is brought to a scale first, half
+    as much more counts targets that do not suit it. 0 turns both off.
 neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
     A record against a blank one (zero-out in the literature; the number of rows is public),
     or one record's contents replaced by others (twice the noise).

@@ -21,6 +21,7 @@ from skdp.linear_model._target_scale import (
     plan_target_scale,
     public_scale,
     warn_missed,
+    warn_unsuited,
 )
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
@@ -46,6 +47,7 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
     }
 
     _bound_deviations = 8.0
+    _checks = ("row lengths", "first gradients")
     y_bounds: ArrayLike | None
     intercept_: Any
     # Whether y may have several columns.
@@ -144,9 +146,16 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
                     neighboring=self.neighboring,
                     centred=self.fit_intercept,
                 )
-            coef, intercept = self._learn(rows, scale.forward(columns), plan, noise, scale, sizes)
-            if self.y_bounds is not None:
-                warn_missed(np.atleast_1d(intercept))
+            targets = scale.forward(columns)
+            coef, intercept = self._learn(rows, targets, plan, noise, scale, sizes)
+            bounded = self.y_bounds is not None
+            missed = bounded and warn_missed(np.atleast_1d(intercept))
+            if self.scale_check_share:
+                clip_norm = plan.settings["clip_norm"]
+                found = noise.release(rows.gradient_misfits("first gradients", targets, clip_norm))
+                if not missed:
+                    sigma = noise.sigma("first gradients")
+                    warn_unsuited(found, sigma, plan.shape, bounded=bounded)
             self._set_coefficients(coef, intercept, scale, target.ndim)
         self._finish(plan, noise)
         return self

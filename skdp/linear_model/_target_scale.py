@@ -13,9 +13,16 @@ from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
-from skdp.plan import PlannedRelease
+from skdp.plan import PlannedRelease, ProblemShape
 
-__all__ = ["TargetScale", "find_target_scale", "plan_target_scale", "public_scale", "warn_missed"]
+__all__ = [
+    "TargetScale",
+    "find_target_scale",
+    "plan_target_scale",
+    "public_scale",
+    "warn_missed",
+    "warn_unsuited",
+]
 
 FloatArray = NDArray[np.float64]
 _ROWS = 1 << 16
@@ -102,13 +109,18 @@ def public_scale(y_bounds: Any, n_outputs: int, *, centred: bool) -> TargetScale
     return TargetScale(low + widths / 2.0, scale)
 
 
-def warn_missed(intercept: FloatArray) -> None:
+def warn_missed(intercept: FloatArray) -> bool:
     """Warn where the released intercept lies outside of public bounds.
 
     Parameters
     ----------
     intercept : ndarray of shape (n_outputs,)
         In units of the scale, from the centre.
+
+    Returns
+    -------
+    missed : bool
+        Whether there was a warning.
     """
     outside = np.flatnonzero(np.abs(intercept) > _BOUND_SCALES)
     if outside.size:
@@ -118,6 +130,41 @@ def warn_missed(intercept: FloatArray) -> None:
             "are, features are far from centred, or the budget is too small)",
             UtilityWarning,
         )
+    return bool(outside.size)
+
+
+def warn_unsuited(
+    released: FloatArray, sigma: float, shape: ProblemShape, *, bounded: bool
+) -> None:
+    """Warn, from released counts only, where the scale of y does not suit the targets.
+
+    Parameters
+    ----------
+    released : ndarray of shape (2,)
+        Noisy numbers of records whose first gradient is far longer, and far shorter, than the clip.
+    sigma : float
+        Standard deviation of their noise.
+    shape : ProblemShape
+        Rows and outputs.
+    bounded : bool
+        Whether the scale comes from public bounds.
+    """
+    # The noise alone reaches 5 sigma once in 3 million fits. Of a target within its bounds next to
+    # no first gradient is long (of one output: more outputs have longer ones, and the same clip),
+    # and of a normal one of the right scale one in eight is short.
+    long, short = released - 5.0 * sigma
+    scale = "the scale of y_bounds" if bounded else "the scale that was found for it"
+    if shape.n_outputs == 1 and long > 0.5 * shape.n_rows:
+        text = f"y is far outside of {scale}, so most gradients are clipped to a fraction"
+    elif short > 0.75 * shape.n_rows:
+        text = f"y is tiny on {scale}, so noise drowns it"
+    else:
+        return
+    warn(
+        f"{text}: set y_bounds to the centre of y plus and minus three of its standard deviations "
+        "(a private count, charged in scale_check_share, says so)",
+        UtilityWarning,
+    )
 
 
 def plan_target_scale(

@@ -121,7 +121,8 @@ default="preconditioned-gradient-descent"
         Step length. None: planned.
     scale_check_share : float in [0, 1), default=0.01
         Share of the budget for a private count of rows that are much longer or shorter than
-        `feature_norm`, which warns about unscaled features. 0 turns it off.
+        `feature_norm`, which warns about unscaled features. Half as much more counts targets that
+        are far outside of their scale or tiny on it. 0 turns both off.
     uncertainty_share : float in [0, 1), default=0.01
         Share of the budget for a private histogram of the sizes of residuals, from which
         `confidence_interval` is made. With several targets none is made. 0 turns it off.
@@ -171,11 +172,11 @@ default="preconditioned-gradient-descent"
     Notes
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
-    of the clipped rows; the clipped gradient sum of every step; for one target, a histogram of the
-    sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian noise, and
-    several outputs share each release. Public are the shapes
-    of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
+    releases: counts of ill-scaled rows and targets; without `y_bounds`, histograms of y; the
+    second moments of the clipped rows; the clipped gradient sum of every step; for one target, a
+    histogram of the sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian
+    noise, and several outputs share each release. Public are the shapes of X and y,
+    `y_bounds` and all parameters. `predict` uses released values only; `score`
     compares them with targets and is not private.
 
     References
@@ -288,7 +289,8 @@ default="preconditioned-gradient-descent"
         Step length. None: planned.
     scale_check_share : float in [0, 1), default=0.01
         Share of the budget for a private count of rows that are much longer or shorter than
-        `feature_norm`, which warns about unscaled features. 0 turns it off.
+        `feature_norm`, which warns about unscaled features. Half as much more counts targets that
+        are far outside of their scale or tiny on it. 0 turns both off.
     uncertainty_share : float in [0, 1), default=0.01
         Share of the budget for a private histogram of the sizes of residuals, from which
         `confidence_interval` is made. With several targets none is made. 0 turns it off.
@@ -338,11 +340,11 @@ default="preconditioned-gradient-descent"
     Notes
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
-    of the clipped rows; the clipped gradient sum of every step; for one target, a histogram of the
-    sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian noise, and
-    several outputs share each release. Public are the shapes
-    of X and y, `y_bounds` and all parameters. `predict` uses released values only; `score`
+    releases: counts of ill-scaled rows and targets; without `y_bounds`, histograms of y; the
+    second moments of the clipped rows; the clipped gradient sum of every step; for one target, a
+    histogram of the sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian
+    noise, and several outputs share each release. Public are the shapes of X and y,
+    `y_bounds` and all parameters. `predict` uses released values only; `score`
     compares them with targets and is not private.
 
     References
