@@ -471,7 +471,10 @@ def adversarial_records(entry, d=registry.N_FEATURES):
         if entry.n_outputs == 1:
             return [(x, value) for x in rows for value in far]
         signs = np.resize([1.0, -1.0], entry.n_outputs)
-        return [(x, value * s) for x in rows for value in far for s in (signs, abs(signs))]
+        records = [(x, value * s) for x in rows for value in far for s in (signs, abs(signs))]
+        if (bounds := entry.estimator.get_params().get("y_bounds")) is not None:
+            records.append((np.ones(d), np.mean(bounds, axis=1)))  # nothing left to learn from
+        return records
     return [(x, None) for x in rows]
 
 
