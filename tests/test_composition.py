@@ -617,12 +617,38 @@ def test_stacking_needs_a_private_last_estimator_and_notices_changes():
     )
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("obj", "labels"),
+    [
+        (voting(clf()), [0, 1]),
+        (stacked(StackingClassifier, clf(), clf(), cv=2), [0, 1]),
+        (BaggingClassifier(clf(), bootstrap=False), [0, 1]),
+        (OneVsRestClassifier(clf()), [0, 1]),
+        (OneVsOneClassifier(clf()), [0, 1]),
+        (OutputCodeClassifier(clf(classes=[-1, 1]), random_state=6, code_size=4), [-1, 1]),
+        (FixedThresholdClassifier(clf(classes=["n", "y"]), pos_label="y"), ["n", "y"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_labels_that_members_see(obj, labels):
+    # The guide says which `classes` to declare inside.
+    X, y = data("binary")
+    fitted = clone(obj).fit(X, np.where(y, "y", "n"))
+    assert list(fitted.classes_) == ["n", "y"]
+    members = getattr(fitted, "estimators_", None) or [fitted.estimator_]
+    seen = [list(member.classes_) for member in members if isinstance(member, DPLogisticRegression)]
+    assert seen and all(found == labels for found in seen)
+
+
 def test_what_is_assumed():
     def assumes(obj, text, **facts):
         return any(text in assumption for assumption in privacy_cost(obj, **facts).assumptions)
 
     assert assumes(voting(clf(), clf()), "classes that VotingClassifier reads from y")
     assert privacy_cost(VotingRegressor([("a", reg())])).assumptions == ()
+    assert assumes(BaggingClassifier(clf()), "classes that BaggingClassifier reads from y")
+    assert not assumes(BaggingRegressor(reg()), "classes")
     assert assumes(stacked(StackingClassifier, clf(), clf()), "StratifiedKFold depend on labels")
     assert privacy_cost(stacked(StackingRegressor, reg(), reg())).assumptions == ()
     assert assumes(OneVsOneClassifier(clf()), "number of records in every class", n_classes=3)

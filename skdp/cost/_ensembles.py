@@ -108,6 +108,8 @@ def _bagging(obj: Any) -> Iterator[Fit]:
     if obj.oob_score:
         texts.append(f"the out-of-bag scores and predictions of {kind} are not private")
     yield stated(*texts)
+    if is_classifier(obj):
+        yield classes_are_public(obj)
     fitted = getattr(obj, "estimators_", None)
     if fitted is not None:
         bags = obj.estimators_samples_
