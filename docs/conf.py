@@ -45,7 +45,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"demo\.py$",
+    "ignore_pattern": r"(demo|adult)\.py$",
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("skdp",),
     "reference_url": {"skdp": None},

@@ -129,6 +129,15 @@ def test_columns_of_every_size_are_found_without_bounds_beside_outliers():
     assert vectorizer.units_ == [None] * 7
 
 
+def test_a_spread_that_is_too_small_to_be_found_is_said():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"far": 1e9 + rng.normal(size=20_000), "near": rng.normal(50.0, 1.0, 20_000)})
+    with pytest.warns(UtilityWarning, match="'far' lie so close together"):
+        seeded(Numeric()).fit(X)
+    told = seeded({"far": Numeric((1e9 - 10.0, 1e9 + 10.0)), "near": Numeric()}).fit(X)
+    assert abs(told.transform(X).std(axis=0) - 1.0).max() < 0.1
+
+
 def test_long_tails_are_put_on_a_logarithmic_scale():
     rng = np.random.default_rng(2)
     X = rng.lognormal(10.0, 2.0, size=(20_000, 1))

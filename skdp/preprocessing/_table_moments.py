@@ -39,7 +39,8 @@ _BLIND_VARIANCE = 0.1
 # A narrow column has bins if the rows are that many times the noise of a count; their number is
 # such that all of them together have a noise of a sixth of the rows.
 _BINS_PAY, _BIN_NOISE, _MOST_BINS = 40.0, 6.0, 1024
-_HELD = 0.7
+# Most of the values, and nearly all of them.
+_HELD, _ALONE = 0.7, 0.95
 # A count of missing values is believed from that many deviations of its noise on.
 _SURE = 4.5
 
@@ -76,14 +77,14 @@ class NumberStatistics:
         On the scale of each column.
     missing : ndarray of shape (n_columns,)
         Noisy numbers of missing values; 0 where they are not surely more than none.
-    doubt : ndarray of shape (n_columns,)
-        Noise of the mean, in units of the deviation.
+    resolved : ndarray of shape (n_columns,), bool
+        False where nearly all values are in one bin, so that the deviation is a guess.
     """
 
     mean: FloatArray
     deviation: FloatArray
     missing: FloatArray
-    doubt: FloatArray
+    resolved: NDArray[np.bool_]
 
 
 def _bin_count(n_rows: int, sigma: float) -> int:
@@ -172,33 +173,29 @@ def release_numbers(
     first, second, missing = released[: 3 * k].reshape(3, k)
     missing = np.where(missing > _SURE * weight * sigma, missing, 0.0)
     present = np.maximum(n_rows - missing, 0.05 * n_rows)
-    mean, deviation, doubt = np.empty((3, k))
+    mean, deviation = np.empty((2, k))
+    resolved = np.ones(k, dtype=bool)
     start = 3 * k
     for j, window in enumerate(windows):
         magnitude = magnitudes[j]
         if window.n_bins:
-            u, spread = _of_bins(
-                released[start : start + window.n_bins], present[j], weight * sigma
-            )
+            bins = released[start : start + window.n_bins]
+            u, spread, resolved[j] = _of_bins(bins, present[j], weight * sigma)
             start += window.n_bins
-            error = sigma / present[j]
         else:
             blind = not guessed[j]
             guess = 0.0 if blind else (magnitude.mean - window.centre) / window.half
             prior = _BLIND_VARIANCE if blind else (magnitude.deviation / window.half) ** 2
-            u, spread, error = _of_moments(
-                first[j], second[j], present[j], sigma, guess, prior, blind
-            )
+            u, spread = _of_moments(first[j], second[j], present[j], sigma, guess, prior, blind)
         mean[j] = window.centre + window.half * u
         deviation[j] = window.half * spread
-        doubt[j] = error / spread
-    return NumberStatistics(mean, deviation, missing, doubt)
+    return NumberStatistics(mean, deviation, missing, resolved)
 
 
 def _of_moments(
     first: float, second: float, n: float, sigma: float, guess: float, prior: float, blind: bool
-) -> tuple[float, float, float]:
-    """Mean, deviation and doubt of the mean, in units of u: noise and guess weigh each other."""
+) -> tuple[float, float]:
+    """Mean and deviation, in units of u: noise and guess weigh each other."""
     doubt = sigma / n
     believed = 1.0 / (1.0 + doubt**2 / (_MEAN_DOUBT**2 * prior))
     u = believed * first / n + (1.0 - believed) * guess
@@ -209,11 +206,11 @@ def _of_moments(
     variance = believed * variance + (1.0 - believed) * prior
     # What is below half of the noise is not known.
     least = min(error / 2.0, 1.0 / 3.0 if blind else prior)
-    return u, sqrt(min(max(variance, least, 2.0**-80), 1.0)), doubt
+    return u, sqrt(min(max(variance, least, 2.0**-80), 1.0))
 
 
-def _of_bins(counts: FloatArray, n: float, sigma: float) -> tuple[float, float]:
-    """Mean and deviation, in units of u, of the values around a short window."""
+def _of_bins(counts: FloatArray, n: float, sigma: float) -> tuple[float, float, bool]:
+    """Mean and deviation, in units of u, of the values in bins; whether they tell a spread."""
     n_bins = len(counts)
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     start, width, length = 0, n_bins, 1
@@ -233,4 +230,5 @@ def _of_bins(counts: FloatArray, n: float, sigma: float) -> tuple[float, float]:
     variance = max(float(held @ (x - u) ** 2) / mass, 0.0)
     # Within one bin values may be anywhere, or all the same.
     least = 0.3 if width > 1 else 0.58
-    return u, min(max(sqrt(variance), least * half), 1.2 * half)
+    resolved = width > 1 or held.sum() < _ALONE * n
+    return u, min(max(sqrt(variance), least * half), 1.2 * half), bool(resolved)

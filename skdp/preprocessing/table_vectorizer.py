@@ -352,12 +352,26 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
             sensitivity=plan.releases[-1].sensitivity,
             neighboring=self.neighboring,
         )
+        self._warn_unresolved(
+            [j for j, told in zip(places, statistics.resolved, strict=True) if not told]
+        )
         return [
             NumberColumn(j, scales[i], float(mean), float(deviation), float(missing) / n_rows)
             for i, (j, mean, deviation, missing) in enumerate(
                 zip(places, statistics.mean, statistics.deviation, statistics.missing, strict=True)
             )
         ]
+
+    def _warn_unresolved(self, places: Sequence[int]) -> None:
+        """Warn of columns with one value, or with values too close together for their size."""
+        if places:
+            names = [str(name) for name in feature_names_in(self, None)]
+            warn(
+                f"the values of columns {_listed([names[j] for j in places])} lie so close "
+                "together for their size that their spread is not known: subtract a public number, "
+                "give them bounds, or drop them if all values are the same",
+                UtilityWarning,
+            )
 
     def _warn_unknown(
         self,
