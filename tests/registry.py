@@ -42,6 +42,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPSimpleImputer": {"bounds": (-5.0, 5.0)},
     "DPVarianceThreshold": {"bounds": (-5.0, 5.0)},
     "DPTableVectorizer": {"schema": skdp.Numeric()},
+    "DPSelectKBest": {"bounds": (-5.0, 5.0), "y_bounds": (-6.0, 6.0), "k": 2},
     # Given categories that are counted: what is released has a fixed shape.
     "DPOneHotEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "min_frequency": 1},
     "DPOrdinalEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "max_categories": 3},
@@ -58,6 +59,7 @@ def _pipeline(**facts):
 
 # Arguments without which a constructor cannot be called, or a fit cannot be private.
 REQUIRED: dict[str, Any] = {
+    "DPSelectKBest": lambda: {"y_bounds": (-6.0, 6.0), "k": 2},
     "DPTargetEncoder": lambda: {"y_bounds": (-6.0, 6.0)},
     "PrivacyBudget": lambda: {"estimator": _pipeline()},
 }
@@ -130,6 +132,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "DPSimpleImputer": {
         "median": {"strategy": "median", "add_indicator": True},
         "frequent": {"strategy": "most_frequent"},
+        "private-bounds": {"bounds": None, "epsilon": 20.0},
+    },
+    "DPSelectKBest": {
+        "two": {"classes": [0, 1], "y_bounds": None},
+        "three": {"classes": [0, 1, 2], "y_bounds": None},
         "private-bounds": {"bounds": None, "epsilon": 20.0},
     },
     "DPVarianceThreshold": {"private-bounds": {"bounds": None, "epsilon": 20.0, "threshold": 0.2}},

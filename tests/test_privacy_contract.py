@@ -516,6 +516,7 @@ SLACK = {
     ("DPLinearRegression", "locations"): "the window of the second round depends on the noise",
     ("DPHuberRegressor", "locations"): "the window of the second round depends on the noise",
     ("DPQuantileRegressor", "locations"): "the window of the second round depends on the noise",
+    ("DPSelectKBest", "scores"): "squares and labels have no opposite, the factor 2 is a bound",
     ("DPPoissonRegressor", "moments"): "bounds that are found depend on the noise",
     ("DPTableVectorizer", "moments"): "windows that are found depend on the noise",
     **dict.fromkeys(

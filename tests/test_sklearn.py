@@ -239,6 +239,7 @@ TRUSTED = {
     "skdp.preprocessing.k_bins_discretizer.DPKBinsDiscretizer",
     "skdp.preprocessing.simple_imputer.DPSimpleImputer",
     "skdp.preprocessing.variance_threshold.DPVarianceThreshold",
+    "skdp.preprocessing.select_k_best.DPSelectKBest",
     "skdp.preprocessing.min_max_scaler.DPMinMaxScaler",
     "skdp.preprocessing.quantile_transformer.DPQuantileTransformer",
     "skdp.preprocessing.robust_scaler.DPRobustScaler",

@@ -13,6 +13,7 @@ from skdp.preprocessing.schema import (
     Numeric,
     schema_from_public,
 )
+from skdp.preprocessing.select_k_best import DPSelectKBest
 from skdp.preprocessing.simple_imputer import DPSimpleImputer
 from skdp.preprocessing.standard_scaler import DPStandardScaler
 from skdp.preprocessing.table_vectorizer import DPTableVectorizer
@@ -28,6 +29,7 @@ __all__ = [
     "DPOrdinalEncoder",
     "DPQuantileTransformer",
     "DPRobustScaler",
+    "DPSelectKBest",
     "DPSimpleImputer",
     "DPStandardScaler",
     "DPTableVectorizer",
