@@ -7,9 +7,11 @@ import random
 import shutil
 import signal
 import sqlite3
+import tempfile
 import time
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -246,36 +248,34 @@ def _without_rights(action):
     return action()
 
 
-def _opened_all_the_way(path):
-    """Parent folders of a temporary file let others pass."""
-    for folder in path.parents:
-        if folder.owner() == path.owner() and folder.stat().st_mode & 0o777 == 0o700:
-            folder.chmod(0o755)
-
-
 @forks
 @pytest.mark.parametrize("readonly", ["file", "folder"])
-def test_read_only_places_refuse_fits(path, ledger, readonly):
-    charge(ledger)
-    ledger.close()
-    _opened_all_the_way(path)
-    path.chmod(0o444 if readonly == "file" else 0o666)
-    path.parent.chmod(0o777 if readonly == "file" else 0o555)
+def test_read_only_places_refuse_fits(readonly):
+    # Not below tmp_path, which other users cannot enter.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "people.ledger"
+        with PrivacyLedger(path, **TOTAL) as ledger:
+            charge(ledger)
+        path.chmod(0o444 if readonly == "file" else 0o666)
+        folder.chmod(0o777 if readonly == "file" else 0o555)
 
-    def attempt():
-        with PrivacyLedger(path) as opened:
-            charge(opened)
+        def attempt():
+            with PrivacyLedger(path) as opened:
+                charge(opened)
 
-    error = in_child(_without_rights, attempt)
-    path.parent.chmod(0o755)
-    assert (
-        isinstance(error, PrivacyLedgerError)
-        and "read-only" in str(error)
-        or "read or" in str(error)
-    )
-    error = in_child(_without_rights, lambda: PrivacyLedger(path.with_name("new"), **TOTAL))
-    assert isinstance(error, PrivacyLedgerError)
-    assert len(ledger.history()) == 1
+        def create():
+            PrivacyLedger(folder / "new", **TOTAL)
+
+        error = in_child(_without_rights, attempt)
+        assert isinstance(error, PrivacyLedgerError)
+        assert "read-only" in str(error) or "cannot be read or written" in str(error)
+        created = in_child(_without_rights, create)
+        folder.chmod(0o700)
+        assert (created is None) == (readonly == "file")
+        assert created is None or isinstance(created, PrivacyLedgerError)
+        with PrivacyLedger(path) as again:
+            assert len(again.history()) == 1
 
 
 def test_a_file_that_was_removed_or_replaced_is_noticed(path, ledger, tmp_path):
