@@ -172,9 +172,9 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         "n_rows": [None, Interval(Integral, 1, None, closed="left")],
     }
 
-    # Share of mu^2 that a `PrivacyBudget` gives this step by default. Measured: beside a linear
-    # model a tenth is enough from tens of thousands of rows on, where a quarter does no harm; with
-    # hundreds a quarter halves the loss.
+    # Share of mu^2 that a `PrivacyBudget` gives this step by default: a tenth is enough from tens
+    # of thousands of rows on, where a quarter does no harm; with hundreds and little budget a
+    # quarter loses a third less. The figures are in ``docs/tables.rst``.
     preparation_share = 0.25
 
     def __init__(
