@@ -21,6 +21,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "mathtext",
     "docstrings",
+    "guarantees",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
