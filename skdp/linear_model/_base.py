@@ -133,11 +133,16 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
     def _shape(self, n_samples: int, n_features: int, n_outputs: int) -> ProblemShape:
         return ProblemShape(self.n_rows or n_samples, n_features, n_outputs)
 
-    def _entry_bound(self, n_features: int) -> float:
+    def _deviations(self, plan: Plan) -> float:
+        """Standard deviations of a feature that are the default bound."""
+        return self._bound_deviations
+
+    def _entry_bound(self, plan: Plan) -> float:
         """Bound that single features are clipped to, in learning and in prediction."""
         if self.feature_bound is not None:
             return float(self.feature_bound)
-        return self._bound_deviations * self._norm(n_features) / sqrt(n_features)
+        n_features = plan.shape.n_features
+        return self._deviations(plan) * self._norm(n_features) / sqrt(n_features)
 
     def _norm(self, n_features: int) -> float:
         if self.feature_norm is None:
@@ -213,7 +218,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             X,
             feature_norm=self._norm(X.shape[1]),
             slack=settings.row_slack,
-            feature_bound=self._entry_bound(X.shape[1]),
+            feature_bound=self._entry_bound(plan),
             constant=settings.constant if self.fit_intercept else 0.0,
             neighboring=self.neighboring,
             grid=SOLVERS[self.solver].grid(solving, settings.clip_norm),
@@ -268,7 +273,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             penalty,
             rows.scale,
             rows.constant,
-            self._entry_bound(n_features),
+            self._entry_bound(plan),
             sigmas.get("second moments", 0.0),
             sigmas["gradient"],
             weighted=rows.weights is not None,
@@ -311,7 +316,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
     def _linear_predictor(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "coef_")
         features = check_features(self, X, reset=False, accept_sparse="csr")
-        bound = self._entry_bound(self.n_features_in_) if self.plan_.releases else inf
+        bound = self._entry_bound(self.plan_) if self.plan_.releases else inf
         if bound < inf:
             features = features.copy()
             entries = features.data if issparse(features) else features

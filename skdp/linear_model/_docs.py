@@ -27,8 +27,8 @@ feature_norm : float, default=None
     {slack} times this norm. None: ``sqrt(n_features)``, right for standardised features.
 feature_bound : float, default=None
     Public bound, in the units of X, that every single feature is clipped to, while learning
-    and in prediction. None: ``{deviations} * feature_norm / sqrt(n_features)``, {deviations}
-    standard deviations of standardised features. ``inf``: none.
+    and in prediction. None: {deviations} times ``feature_norm / sqrt(n_features)``,
+    the standard deviation of standardised features. ``inf``: none.
 clip_norm : float, default=None
     Largest norm of one record's gradient, in units where a row of norm `feature_norm` has
     norm 1 and {residual}. None: planned.

@@ -25,6 +25,7 @@ from skdp.linear_model._target_scale import (
 )
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
+from skdp.solvers import signal_to_noise
 
 __all__ = ["ScaledRegressor"]
 
@@ -46,7 +47,9 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
         "y_bounds": [None, "array-like"],
     }
 
-    _bound_deviations = 8.0
+    # The least and the most; from where it grows, and how fast.
+    _bound_deviations, _most_deviations = 3.0, 8.0
+    _bound_grows_from, _bound_power = 300.0, 0.4
     _checks = ("row lengths", "first gradients")
     y_bounds: ArrayLike | None
     intercept_: Any
@@ -54,6 +57,13 @@ class ScaledRegressor(RegressorMixin, PrivateLinearModel):
     _multi_output = False
     # Whether the twin gives flat coefficients for a y with one column.
     _flat_single_target = False
+
+    def _deviations(self, plan: Plan) -> float:
+        # Few extreme values move a noisy fit as much as the noise; with more signal the model
+        # had better be linear as far out as the data are.
+        signal = signal_to_noise(plan.shape, plan.budget.gaussian_mu)
+        wanted = self._bound_deviations * (signal / self._bound_grows_from) ** self._bound_power
+        return min(max(wanted, self._bound_deviations), self._most_deviations)
 
     def _public_scale(self, n_outputs: int) -> TargetScale | None:
         """Centre and scale of every output from `y_bounds`; None when they are to be found."""

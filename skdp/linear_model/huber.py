@@ -23,7 +23,12 @@ __all__ = ["DPHuberRegressor"]
 FloatArray = NDArray[np.float64]
 
 
-@shared_docs(twin="HuberRegressor", slack="eight", deviations="8", residual="the residual scale 1")
+@shared_docs(
+    twin="HuberRegressor",
+    slack="eight",
+    deviations="3 to 8 (the more records, the more)",
+    residual="the residual scale 1",
+)
 class DPHuberRegressor(RobustRegressor):
     """Linear regression that is robust to outliers of y, with differential privacy.
 

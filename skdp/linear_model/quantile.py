@@ -23,7 +23,10 @@ FloatArray = NDArray[np.float64]
 
 
 @shared_docs(
-    twin="QuantileRegressor", slack="eight", deviations="8", residual="the steeper slope is 1"
+    twin="QuantileRegressor",
+    slack="eight",
+    deviations="3 to 8 (the more records, the more)",
+    residual="the steeper slope is 1",
 )
 class DPQuantileRegressor(RobustRegressor):
     """Linear regression of a quantile with differential privacy.

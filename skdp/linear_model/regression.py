@@ -103,8 +103,8 @@ class DPLinearRegression(_PrivateLeastSquares):
     feature_bound : float, default=None
         Public bound, in the units of X, that every single feature is clipped to, while learning
         and in prediction: one extreme value does not decide a fit or a prediction by itself.
-        None: ``8 * feature_norm / sqrt(n_features)``, eight standard deviations of standardised
-        features. ``inf``: none.
+        None: 3 to 8 times ``feature_norm / sqrt(n_features)``, standard deviations of
+        standardised features; the more records for the budget, the more. ``inf``: none.
     clip_norm : float, default=None
         Largest norm of one record's gradient, in units where a row of norm
         `feature_norm` has norm 1 and y has scale 1. None: planned.
@@ -271,8 +271,8 @@ class DPRidge(_PrivateLeastSquares):
     feature_bound : float, default=None
         Public bound, in the units of X, that every single feature is clipped to, while learning
         and in prediction: one extreme value does not decide a fit or a prediction by itself.
-        None: ``8 * feature_norm / sqrt(n_features)``, eight standard deviations of standardised
-        features. ``inf``: none.
+        None: 3 to 8 times ``feature_norm / sqrt(n_features)``, standard deviations of
+        standardised features; the more records for the budget, the more. ``inf``: none.
     clip_norm : float, default=None
         Largest norm of one record's gradient, in units where a row of norm
         `feature_norm` has norm 1 and y has scale 1. None: planned.

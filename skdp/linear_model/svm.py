@@ -135,7 +135,12 @@ class DPLinearSVC(PrivateClassifier):
         return LinearSVC(C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight)
 
 
-@shared_docs(twin="LinearSVR", slack="eight", deviations="8", residual="the loss has slope 1")
+@shared_docs(
+    twin="LinearSVR",
+    slack="eight",
+    deviations="3 to 8 (the more records, the more)",
+    residual="the loss has slope 1",
+)
 class DPLinearSVR(RobustRegressor):
     """Linear support vector regression with differential privacy.
 

@@ -7,7 +7,12 @@ from skdp.solvers.gradient_descent import (
     floored,
     unpacked,
 )
-from skdp.solvers.settings import SolverSettings, choose_settings, default_feature_norm
+from skdp.solvers.settings import (
+    SolverSettings,
+    choose_settings,
+    default_feature_norm,
+    signal_to_noise,
+)
 
 SOLVERS: dict[str, GradientDescent] = {
     "preconditioned-gradient-descent": PreconditionedGradientDescent(),
@@ -23,5 +28,6 @@ __all__ = [
     "choose_settings",
     "default_feature_norm",
     "floored",
+    "signal_to_noise",
     "unpacked",
 ]

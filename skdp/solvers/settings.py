@@ -86,6 +86,21 @@ def default_feature_norm(n_features: int) -> float:
     return sqrt(n_features)
 
 
+def signal_to_noise(shape: ProblemShape, mu: float, directions: int = 1) -> float:
+    """Signal-to-noise number s of a problem, which most rules go by.
+
+    Parameters
+    ----------
+    shape : ProblemShape
+        Rows and features.
+    mu : float
+        Budget.
+    directions : int, default=1
+        Coefficient vectors that are learned beside each other.
+    """
+    return mu * shape.n_rows / sqrt(shape.n_features * directions)
+
+
 def choose_settings(
     loss: Loss,
     shape: ProblemShape,
@@ -114,7 +129,7 @@ def choose_settings(
     settings : SolverSettings
     """
     directions = max(1, shape.n_outputs - 1) if loss.rule in ("softmax", "hinges") else 1
-    signal = mu * shape.n_rows / sqrt(shape.n_features * directions)
+    signal = signal_to_noise(shape, mu, directions)
     moments = mu * shape.n_rows / shape.n_features**1.5
     wanted = chosen.get("gram_share")
     if wanted is None:
