@@ -34,6 +34,7 @@ help:
 	@echo 'make lint         ruff and mypy'
 	@echo 'make docs         the documentation, into docs/_build/html'
 	@echo 'make coverage     line-by-line coverage, into htmlcov'
+	@echo 'make dist         the distributions of the last commit, made twice and compared, into dist'
 	@echo 'make pins         move constraints/current.txt to the newest packages'
 	@echo 'make clean        remove everything that make made, environments included'
 	@echo 'Variables: PYTHON=interpreter VENV=directory JOBS=processes PYTEST_ARGS=...'
@@ -68,6 +69,10 @@ docs: $(READY)-docs
 coverage: $(READY)-tests
 	$(ONE_THREAD) $(PYTEST) -m 'not slow' --cov --cov-report=html $(PYTEST_ARGS)
 	@echo 'Open htmlcov/index.html'
+
+# hatchling comes with every environment.
+dist: $(READY)
+	$(BIN)/python tools/make_dist.py dist
 
 # A new environment without constraints says what pip resolves today.
 pins:
@@ -107,4 +112,4 @@ $(READY_OLDEST)-tests: $(READY_OLDEST)
 	$(VENV_OLDEST)/bin/python $(INSTALL) constraints/oldest.txt -e '.[tests]'
 	@touch $@
 
-.PHONY: help demo test test-slow audit test-oldest lint docs coverage pins clean
+.PHONY: help demo test test-slow audit test-oldest lint docs coverage dist pins clean
