@@ -66,6 +66,7 @@ ORDER = [
     "model_selection",
     "display",
     "audit",
+    "estimator_checks",
     "_discovery",
     "_show_versions",
 ]
@@ -73,6 +74,8 @@ ORDER = [
 # Modules that may use numpy's generators, because what they draw is public (never noise): why.
 PUBLIC_RANDOMNESS: dict[str, str] = {
     "skdp.audit._one_run": "the auditor's canaries and coins",
+    "skdp.estimator_checks._subject": "rows to check estimators with",
+    "skdp.estimator_checks._noise": "seeds that must have no effect",
 }
 # Modules that draw simulated fits from released values: why. They know no rows and no noise core.
 SIMULATION: dict[str, str] = {

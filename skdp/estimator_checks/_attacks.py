@@ -1,0 +1,160 @@
+"""Checks that attack: one extreme record, on every path through a fit."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest import SkipTest
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import has_fit_parameter
+
+from skdp.audit import audit_epsilon
+from skdp.estimator_checks._subject import Subject, require
+
+__all__ = ["check_clipping_on_every_path", "check_small_audit"]
+
+# The audits claim a violation wrongly with this probability at most.
+_RISK = 1e-7
+_EPSILON = 0.4
+_PILOT = 7
+
+
+class _ByPath(BaseEstimator):
+    """Hands rows on in another form, with a weight for the last of them if asked to."""
+
+    def __init__(self, estimator: Any, form: Any = None, weight: float | None = None) -> None:
+        self.estimator, self.form, self.weight = estimator, form, weight
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        extra = {}
+        if self.weight is not None:
+            # The last record is the canary on the side that has one.
+            weights = np.ones(len(X))
+            weights[-1] = self.weight
+            extra = {"sample_weight": weights}
+        rows = X if self.form is None else self.form(X)
+        self.fitted_ = clone(self.estimator)
+        self.fitted_.fit(rows, **extra) if y is None else self.fitted_.fit(rows, y, **extra)
+        return self
+
+
+def check_clipping_on_every_path(subject: Subject) -> None:
+    """A huge record moves the model no more than the cost allows, however it comes in.
+
+    Parameters
+    ----------
+    subject : Subject
+        The estimator.
+
+    Notes
+    -----
+    Rows of 1e9, 1e300, in single precision, sparse, without an intercept, with a huge target, with
+    a huge weight. A few fits with and without the record come first; where they are apart, an
+    audit decides, which is wrong with probability 1e-7.
+    """
+    base = subject.with_epsilon(_EPSILON)
+    plain = {"rows of 1e9": (1e9, None, None), "rows of 1e300": (1e300, None, None)}
+    paths: dict[str, tuple[Any, float, Any, Any]] = {
+        name: (base, *rest) for name, rest in plain.items()
+    }
+    paths["float32"] = (base, 1e30, _single, None)
+    paths["sparse rows"] = (base, 1e9, csr_array, None)
+    if subject.parameters("fit_intercept"):
+        other = clone(base).set_params(**dict.fromkeys(subject.parameters("fit_intercept"), False))
+        paths["no intercept"] = (other, 1e9, None, None)
+        paths["no intercept, sparse"] = (other, 1e9, csr_array, None)
+    if has_fit_parameter(subject.estimator, "sample_weight"):
+        paths["a huge weight"] = (base, 2.0, None, 1e9)
+    for name, (model, size, form, weight) in paths.items():
+        if _is_moved(subject, _ByPath(model, form, weight), size):
+            raise AssertionError(
+                f"{name}: one record moves the model more than the stated cost allows"
+            )
+
+
+def check_small_audit(subject: Subject) -> None:
+    """An extreme record within reach moves the model no more than the cost allows.
+
+    Parameters
+    ----------
+    subject : Subject
+        The estimator.
+    """
+    if not subject.cost().is_finite:
+        raise SkipTest("no finite cost to compare with")
+    for size in (2.0, 50.0):
+        model = _ByPath(subject.with_epsilon(_EPSILON))
+        if _refused(subject, model, size):
+            continue
+        require(
+            not _violated(subject, model, size),
+            "an audit with one extreme record refutes the stated cost",
+        )
+
+
+def _single(X: Any) -> Any:
+    return X.astype(np.float32)
+
+
+def _data(subject: Subject, size: float) -> tuple[Any, Any]:
+    X, y = subject.canary(size)
+    if y is not None and np.asarray(y).dtype.kind == "f" and size > 2.0:
+        y = y.copy()
+        y[-1] = max(1e6, float(np.max(y))) if size < 1e100 else 1e300
+    return X, y
+
+
+def _refused(subject: Subject, model: Any, size: float) -> bool:
+    """Whether such a record is an error: then it cannot move anything."""
+    try:
+        subject.fit(*_data(subject, size), model=clone(model))
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _is_moved(subject: Subject, model: Any, size: float) -> bool:
+    if _refused(subject, model, size):
+        return False
+    tables = []
+    for X, y in (_null(subject), _data(subject, size)):
+        fits = [subject.fit(X, y, model=clone(model)).fitted_ for _ in range(_PILOT)]
+        rows = [subject.shown(fitted) for fitted in fits]
+        shortest = min(map(len, rows))
+        tables.append(np.nan_to_num(np.array([row[:shortest] for row in rows])))
+    shortest = min(table.shape[1] for table in tables)
+    first, second = (table[:, :shortest] for table in tables)
+    apart = (first.max(axis=0) < second.min(axis=0)) | (second.max(axis=0) < first.min(axis=0))
+    return bool(apart.any()) and _violated(subject, model, size)
+
+
+def _null(subject: Subject) -> tuple[Any, Any]:
+    return subject.canary(0.0)
+
+
+def _violated(subject: Subject, model: Any, size: float) -> bool:
+    claim = subject.cost(clone(model.estimator))
+    if claim.neighboring == "add_or_remove":
+        # Two records against each other are two changes.
+        claim = claim.to_replace()
+    (X, y), (_, null) = _data(subject, size), _null(subject)
+    records = [
+        (row, None if y is None else target)
+        for row, target in (
+            (np.zeros(X.shape[1]), None if null is None else null[-1]),
+            (X[-1], None if y is None else y[-1]),
+        )
+    ]
+    see: Callable[..., Any] = lambda fitted, X, y: subject.shown(fitted.fitted_)  # noqa: E731
+    result = audit_epsilon(
+        model,
+        X[:-1],
+        None if y is None else y[:-1],
+        neighbor=tuple(records),
+        n_runs=subject.n_runs,
+        confidence=1.0 - _RISK,
+        claim=claim,
+        observe=see,
+    )
+    return result.is_violated
