@@ -15,6 +15,8 @@ JOBS ?= 2
 ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 # More arguments for pytest, as in `make test PYTEST_ARGS="-k accounting"`.
 PYTEST_ARGS ?=
+# More arguments for the fuzzer, as in `make fuzz FUZZ_ARGS='--inputs 1000'`.
+FUZZ_ARGS ?=
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' skdp/__init__.py)
 # The stamps' names carry what the files they depend on do not say.
@@ -30,6 +32,7 @@ help:
 	@echo 'make test         the tests and their coverage, without the slow ones'
 	@echo 'make test-slow    only the slow statistical tests'
 	@echo 'make audit        attacks on every estimator against what it promises (an hour)'
+	@echo 'make fuzz         a hundred thousand hostile inputs for every estimator (20 minutes)'
 	@echo 'make test-oldest  the tests on the oldest supported dependencies (Python 3.11 or 3.12)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make docs         the documentation, into docs/_build/html'
@@ -50,6 +53,9 @@ test-slow: $(READY)-tests
 
 audit: $(READY)-tests
 	$(ONE_THREAD) $(BIN)/python tests/audits.py --csv docs/data/audit.csv
+
+fuzz: $(READY)-tests
+	$(ONE_THREAD) $(BIN)/python tests/fuzzing.py --jobs $(JOBS) $(FUZZ_ARGS)
 
 # No doctests (numpy 1 prints numbers differently), and the deprecations that newer interpreters and
 # test tools find in old dependencies are not ours to mend.
@@ -112,4 +118,4 @@ $(READY_OLDEST)-tests: $(READY_OLDEST)
 	$(VENV_OLDEST)/bin/python $(INSTALL) constraints/oldest.txt -e '.[tests]'
 	@touch $@
 
-.PHONY: help demo test test-slow audit test-oldest lint docs coverage dist pins clean
+.PHONY: help demo test test-slow audit fuzz test-oldest lint docs coverage dist pins clean
