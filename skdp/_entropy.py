@@ -55,6 +55,13 @@ def _little_endian(data: bytearray) -> NDArray[np.uint64]:
     return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
 
 
+def _system_bytes(size: int) -> bytes:
+    found = os.urandom(size)
+    if len(found) != size:  # a broken replacement; bits that are missing must not become noise
+        raise OSError(f"the operating system gave {len(found)} bytes of entropy for {size}")
+    return found
+
+
 class _SystemSource(threading.local):
     """Operating-system entropy, stretched by AES-256-CTR for large requests when available.
 
@@ -70,7 +77,7 @@ class _SystemSource(threading.local):
         size = 8 * n
         new_cipher = _cipher_factory() if size >= _CIPHER_FROM_BYTES else None
         if new_cipher is None:
-            return _little_endian(bytearray(os.urandom(size)))
+            return _little_endian(bytearray(_system_bytes(size)))
         owner = (os.getpid(), _forks)
         if self._owner != owner:
             # First use, or first use after a fork: never continue a key stream that another
@@ -92,7 +99,7 @@ def _cipher_factory() -> Callable[[], Any] | None:
     except ImportError:
         return None
     # A fresh 256-bit key serves one source only, so the counter may start at zero.
-    return lambda: Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+    return lambda: Cipher(algorithms.AES(_system_bytes(32)), modes.CTR(bytes(16))).encryptor()
 
 
 def system_source() -> BitSource:
