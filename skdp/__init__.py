@@ -21,7 +21,7 @@ from skdp.linear_model import (
     DPTweedieRegressor,
 )
 from skdp.mechanism import GaussianMechanism
-from skdp.model_selection import privacy_utility_curve
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, privacy_utility_curve
 from skdp.preprocessing import (
     Binary,
     Categorical,
@@ -50,6 +50,7 @@ __all__ = [
     "Binary",
     "Categorical",
     "DPGammaRegressor",
+    "DPGridSearchCV",
     "DPHuberRegressor",
     "DPKBinsDiscretizer",
     "DPLinearRegression",
@@ -62,6 +63,7 @@ __all__ = [
     "DPPoissonRegressor",
     "DPQuantileRegressor",
     "DPQuantileTransformer",
+    "DPRandomizedSearchCV",
     "DPRidge",
     "DPRobustScaler",
     "DPSelectKBest",

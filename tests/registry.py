@@ -48,6 +48,10 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPOrdinalEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "max_categories": 3},
     "DPTargetEncoder": {"categories": [[-1, 0, 1]] * N_FEATURES, "y_bounds": (-6.0, 6.0)},
 }
+# Estimators that choose among settings of another one. They divide the rows by their places: the
+# order of rows matters, no row can be left out (there is no `n_rows`), and one row is too few. What
+# the contract says of such data sets is in tests/test_search.py for them.
+SEARCHES = ("DPGridSearchCV", "DPRandomizedSearchCV")
 # Estimators whose columns hold categories.
 CATEGORICAL = {"DPOneHotEncoder", "DPOrdinalEncoder", "DPTargetEncoder"}
 
@@ -57,13 +61,19 @@ def _pipeline(**facts):
     return make_pipeline(*(CLASSES[name](**facts.get(name, {})) for name in names))
 
 
+# Of candidates, by the name of the step that `make_pipeline` gives.
+_GRID = {"dplogisticregression__C": [0.1, 1.0], "dplogisticregression__max_iter": [4]}
 # Arguments without which a constructor cannot be called, or a fit cannot be private.
 REQUIRED: dict[str, Any] = {
     "DPSelectKBest": lambda: {"y_bounds": (-6.0, 6.0), "k": 2},
     "DPTargetEncoder": lambda: {"y_bounds": (-6.0, 6.0)},
     "PrivacyBudget": lambda: {"estimator": _pipeline()},
+    "DPGridSearchCV": lambda: {"estimator": _pipeline(), "param_grid": _GRID},
+    "DPRandomizedSearchCV": lambda: {"estimator": _pipeline(), "param_distributions": _GRID},
 }
 DECLARED["PrivacyBudget"] = {"estimator": _pipeline(**DECLARED)}
+for _name in SEARCHES:  # the split of the rows is public
+    DECLARED[_name] = {**DECLARED["PrivacyBudget"], "search_random_state": 0}
 
 # More settings of the declared estimators, where other code paths run.
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {

@@ -245,6 +245,8 @@ TRUSTED = {
     "skdp.preprocessing.robust_scaler.DPRobustScaler",
     "skdp.mechanism.GaussianMechanism",
     "skdp.budget._budget.PrivacyBudget",
+    "skdp.model_selection._grid_search.DPGridSearchCV",
+    "skdp.model_selection._randomized_search.DPRandomizedSearchCV",
     "types.MappingProxyType",
 }
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp.budget._errors import guarded
 
-__all__ = ["DelegatingMixin", "inner_has"]
+__all__ = ["METHODS", "DelegatingMixin", "inner_has"]
 
-_METHODS = (
+METHODS = (
     "fit",
     "predict",
     "predict_proba",
@@ -236,7 +236,7 @@ class DelegatingMixin:
         routing : MetadataRouter
         """
         mapping = MethodMapping()
-        for method in _METHODS:
+        for method in METHODS:
             mapping.add(caller=method, callee=method)
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 

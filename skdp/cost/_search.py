@@ -41,7 +41,7 @@ from skdp.cost._core import (
 )
 from skdp.cost._largest import costliest, largest_cost
 
-__all__ = ["register", "repeats_rows", "same_price", "training_sets_per_record"]
+__all__ = ["distinct_prices", "register", "repeats_rows", "same_price", "training_sets_per_record"]
 
 # Defined by row numbers, with no record repeated: a record is in all training sets at most.
 _BY_INDEX = (ShuffleSplit, TimeSeriesSplit)
@@ -254,6 +254,11 @@ def _grid(estimator: Any, grids: Any) -> Candidates:
         count = len(ParameterGrid(grid)) // len(ParameterGrid(part))
         found += [(params, count) for params in ParameterGrid(part)]
     return found
+
+
+def distinct_prices(estimator: Any, grids: Any) -> list[dict[str, Any]]:
+    """Settings of a grid as far as the cost of the estimator can depend on them."""
+    return [params for params, _ in _grid(estimator, grids)]
 
 
 def _sample(search: Any, n_iter: int) -> Candidates:
