@@ -42,6 +42,12 @@ _BLOCK_ENTRIES = 1 << 17
 _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
+COPIED = (
+    "copies of a fitted GaussianMechanism (pickled, or sent to other processes by n_jobs) count "
+    "their releases by themselves"
+)
+
+
 # Held while a release is counted: threads that share a mechanism share its budget.
 _COUNTING = Lock()
 
@@ -52,8 +58,15 @@ class _ReleaseCounter:
     def __init__(self) -> None:
         self.releases: list[Release] = []
         self.seeded = False
+        self.copied = False
         # Asked before every release; a ledger charges it, or refuses by an exception.
         self.guard: Callable[[bool], None] | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        state = dict(vars(self))
+        # The copy knows all releases so far, this one none of its later ones; a guard would.
+        self.copied |= self.guard is None
+        return type(self), (), state
 
     @property
     def made(self) -> int:
@@ -139,8 +152,9 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     sensitivity), and the noise is an exactly rounded Gaussian on that grid.
     `transform` releases *each row* it is given, at fit and at predict time: a record that passes
     k times is charged k releases, and `privacy_cost_` counts every call as if it held the same
-    records. Rows alone in their release are hidden by noise as large as themselves: useful
-    epsilons are 10 to 50. The number of rows is public.
+    records. Calls in other processes, as by ``n_jobs``, are counted by a `PrivacyLedger` only: else
+    the cost says that there are copies. Rows alone in their release are hidden by noise as large as
+    themselves: useful epsilons are 10 to 50. The number of rows is public.
 
     References
     ----------
@@ -281,6 +295,8 @@ class GaussianMechanism(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
             return planned
         if self.random_state is not None or self._counter.seeded:
             planned = planned.with_assumptions(SEEDED)
+        if self._counter.copied:
+            planned = planned.with_assumptions(COPIED)
         if self._counter.made <= self.plan_.releases[0].count:
             return planned
         one = self._cost_of_one().with_assumptions(*planned.assumptions)

@@ -736,3 +736,52 @@ def test_a_mechanism_in_a_stack_pays_for_every_training_set():
         StackingRegressor, reg(), make_pipeline(GaussianMechanism(), Normalizer(), reg()), cv=3
     )
     assert is_root(privacy_cost(obj).mu, 2 * 3 + 1, 0)
+
+
+CHANGED = reg().fit(np.eye(4), np.arange(4.0)).set_params(epsilon=2.0)
+CHANGED_CLASSIFIER = clf().fit(np.eye(4), [0, 1, 0, 1]).set_params(epsilon=2.0)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        VotingRegressor([("a", CHANGED)]),
+        stacked(StackingRegressor, reg(), CHANGED),
+        OneVsRestClassifier(CHANGED_CLASSIFIER),
+        OneVsOneClassifier(CHANGED_CLASSIFIER),
+        OutputCodeClassifier(CHANGED_CLASSIFIER),
+        MultiOutputRegressor(CHANGED),
+        RegressorChain(CHANGED),
+        SelectFromModel(CHANGED),
+        RFE(CHANGED),
+        FixedThresholdClassifier(CHANGED_CLASSIFIER),
+        TransformedTargetRegressor(CHANGED),
+        ColumnTransformer([("a", CHANGED, [0])]),
+    ],
+    ids=lambda obj: type(obj).__name__,
+)
+def test_parts_that_were_fitted_before_cost_what_their_clones_will(obj):
+    counts = {"n_classes": 3, "n_outputs": 2, "n_features": 4}
+    cost = privacy_cost(obj, **counts)
+    assert cost.mu == privacy_cost(clone(obj), **counts).mu > privacy_cost(CHANGED).mu
+
+
+def test_prefit_parts_cost_what_they_hold():
+    fitted = SelectFromModel(CHANGED, prefit=True)
+    assert privacy_cost(fitted).mu == privacy_cost(CHANGED).mu == privacy_cost(reg()).mu
+
+
+@pytest.mark.parametrize(
+    ("obj", "later"),
+    [
+        (RFE(reg(), n_features_to_select=1), {"step": 3, "n_features_to_select": 4}),
+        (RegressorChain(reg(), cv=KFold(2)), {}),
+    ],
+    ids=["RFE", "chain"],
+)
+def test_eliminations_and_chains_keep_their_cost_when_parameters_change(obj, later):
+    rng = np.random.default_rng(0)
+    obj.fit(rng.normal(size=(20, 4)), rng.normal(size=20 if later else (20, 2)))
+    cost = privacy_cost(obj)
+    obj.set_params(estimator__epsilon=0.001, **later)
+    assert privacy_cost(obj) == cost

@@ -414,6 +414,30 @@ def test_a_mechanism_in_a_pipeline_charges_what_it_serves(ledger):
     assert len(ledger.history()) == 2
 
 
+@pytest.mark.parametrize("ends", ["failed", "withheld", "exceeded"])
+def test_a_mechanism_that_was_not_handed_over_charges_all_that_it_releases(ledger, ends):
+    mechanism = GaussianMechanism(epsilon=0.3, clip_norm=1.0)
+    with pytest.raises((RuntimeError, PrivacyBudgetError)), ledger.charge(mechanism) as made:
+        made.fit_transform(X)
+        if ends != "withheld":
+            made.transform(X)
+        if ends == "failed":
+            raise RuntimeError
+        if ends == "withheld":
+            pickle.dumps(made)  # an assumption more
+    assert ledger.history()[0].state == ends
+    if ends == "withheld":
+        made.transform(X)
+    assert ledger.spent.mu == pytest.approx(made.privacy_cost_.mu)
+    made.transform(X)
+    assert len(made.releases_) == 3
+    assert ledger.spent.mu == pytest.approx(made.privacy_cost_.mu)
+    with pytest.raises(PrivacyBudgetError):
+        for _ in range(20):
+            made.transform(X)
+    assert ledger.spent.mu <= ledger.total.mu * (1 + 2**-40)
+
+
 def test_a_seed_set_after_the_fit_is_refused(ledger):
     mechanism = ledger.fit(GaussianMechanism(epsilon=0.3), X)
     with pytest.raises(PrivacyBudgetError, match="seeded"):

@@ -296,6 +296,23 @@ def test_a_file_that_was_removed_or_replaced_is_noticed(path, ledger, tmp_path):
         charge(ledger)
 
 
+def test_a_second_name_is_refused_since_it_has_a_journal_of_its_own(path, ledger, tmp_path):
+    charge(ledger)
+    os.link(path, tmp_path / "other.ledger")
+    for name in (path, tmp_path / "other.ledger"):
+        with pytest.raises(PrivacyLedgerError, match="another name"):
+            PrivacyLedger(name)
+    with pytest.raises(PrivacyLedgerError, match="another name"):
+        charge(ledger)
+    os.unlink(tmp_path / "other.ledger")
+    assert charge(ledger) == 2
+    os.link(path, tmp_path / f".{path.name}.0123")  # as a maker leaves it that was killed
+    (tmp_path / "there").symlink_to(path)
+    with PrivacyLedger(tmp_path / "there") as other:
+        assert charge(other) == 3
+    assert charge(ledger) == 4
+
+
 def test_a_file_that_is_held_is_waited_for_and_then_refused(path, ledger):
     ledger.close()
     with (

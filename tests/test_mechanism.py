@@ -1,11 +1,14 @@
 """Values and rows given to the Gaussian mechanism reach the noise exactly."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
 
-from skdp import GaussianMechanism, mechanism
+from skdp import GaussianMechanism, mechanism, privacy_cost
+from skdp.mechanism import COPIED
 
 
 def released_integers(monkeypatch, value, **params):
@@ -72,3 +75,18 @@ def test_a_single_number_comes_back_as_a_number(epsilon):
     fitted = GaussianMechanism(epsilon=epsilon, sensitivity=1.0, n_releases=2).fit([[0.0]])
     assert isinstance(fitted.release(3), float)
     assert fitted.release([3]).shape == (1,)
+
+
+def test_copies_are_stated_since_they_count_by_themselves():
+    columns = ColumnTransformer([("noisy", GaussianMechanism(), [0])], n_jobs=2)
+    X = np.zeros((3, 1))
+    columns.fit_transform(X)  # made in another process, and no copy is left there
+    before = privacy_cost(columns)
+    assert COPIED not in before.assumptions
+    columns.transform(X)
+    after = privacy_cost(columns)
+    assert COPIED in after.assumptions and after.mu == before.mu
+    mechanism = GaussianMechanism().fit(X)
+    other = pickle.loads(pickle.dumps(mechanism))
+    assert COPIED in mechanism.privacy_cost_.assumptions
+    assert COPIED not in other.privacy_cost_.assumptions

@@ -5,13 +5,14 @@ from math import ceil
 from numbers import Integral
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skdp.accounting import PrivacyCost
-from skdp.cost._core import Fit, register_cost_rule
+from skdp.cost._core import Fit, register_cost_rule, unfitted
 from skdp.cost._facts import declared
 
 __all__ = ["register"]
@@ -50,12 +51,14 @@ def _not_private(obj: Any) -> PrivacyCost:
 
 
 def _fixed_threshold(obj: Any) -> Iterator[Fit]:
-    yield Fit("estimator", getattr(obj, "estimator_", obj.estimator))
+    fitted = getattr(obj, "estimator_", None)
+    yield Fit("estimator", unfitted(obj.estimator) if fitted is None else fitted)
 
 
 def _select_from_model(obj: Any) -> Iterator[Fit]:
     """The choice is made from released coefficients."""
-    yield Fit("estimator", getattr(obj, "estimator_", obj.estimator))
+    held = getattr(obj, "estimator_", obj.estimator if obj.prefit else None)
+    yield Fit("estimator", unfitted(obj.estimator) if held is None else held)
     if callable(obj.max_features):
         yield Fit("", PrivacyCost.infinite("`max_features` of SelectFromModel is shown X; set it"))
 
@@ -63,7 +66,13 @@ def _select_from_model(obj: Any) -> Iterator[Fit]:
 def _rfe(obj: Any) -> Iterator[Fit]:
     """Features are dropped by released coefficients: only the number of fits counts."""
     fitted = getattr(obj, "estimator_", None)
-    n_features = declared("n_features", obj) if fitted is None else obj.n_features_in_
+    if fitted is not None:
+        # Every elimination has left a rank; its model was a clone of the last one.
+        if eliminations := int(max(obj.ranking_)) - 1:
+            yield Fit("estimator", clone(fitted), eliminations)
+        yield Fit("estimator", fitted)
+        return
+    n_features = declared("n_features", obj)
     chosen = obj.n_features_to_select
     if chosen is None:
         chosen = n_features // 2
@@ -71,6 +80,4 @@ def _rfe(obj: Any) -> Iterator[Fit]:
         chosen = int(n_features * chosen)
     step = int(max(1, obj.step * n_features)) if 0.0 < obj.step < 1.0 else int(obj.step)
     eliminations = ceil(max(0, n_features - chosen) / step)
-    if eliminations:
-        yield Fit("estimator", obj.estimator, eliminations)
-    yield Fit("estimator", obj.estimator if fitted is None else fitted)
+    yield Fit("estimator", unfitted(obj.estimator), eliminations + 1)

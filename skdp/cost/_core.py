@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sklearn.base import clone
+
 from skdp.accounting import PrivacyCost
 from skdp.cost._advice import advice_for
 from skdp.cost._facts import given_facts
@@ -20,6 +22,7 @@ __all__ = [
     "register_cost_rule",
     "rule_for",
     "stated",
+    "unfitted",
     "without_privacy",
 ]
 
@@ -154,6 +157,11 @@ def register_cost_rule(cls: type | str, rule: Rule | type, *, subclasses: bool =
 def stated(*texts: str) -> Fit:
     """Line of a rule for the assumptions of an object, which cost nothing."""
     return Fit("", PrivacyCost.zero().with_assumptions(*texts))
+
+
+def unfitted(part: Any) -> Any:
+    """A part as a meta-estimator fits it: a clone, of which only the parameters count."""
+    return clone(part, safe=False)
 
 
 def _registered(kind: type) -> Rule | None:
@@ -360,8 +368,9 @@ def privacy_cost(
 
     Fitted objects are priced by what they hold. Of a search that is the candidates, the number of
     splits and the refitted estimator: where other parameters were set since and these show it, the
-    cost is infinite. A change that leaves no trace, such as of the kind of splits or of an
-    estimator that was not refitted, is on trust.
+    cost is infinite. A change that leaves no trace, such as of the kind of splits, of `bootstrap`
+    or of an estimator that was not refitted, is on trust. What another object fits, it clones: of
+    a part that was fitted before only the parameters count.
 
     Free are steps that learn nothing from the values of data and map row by row: hashing,
     `Normalizer`, `PolynomialFeatures`, random projections and features, encoders with given

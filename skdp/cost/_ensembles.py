@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 )
 
 from skdp.accounting import PrivacyCost
-from skdp.cost._core import Fit, register_cost_rule, stated, without_privacy
+from skdp.cost._core import Fit, register_cost_rule, stated, unfitted, without_privacy
 from skdp.cost._largest import costliest
 from skdp.cost._search import repeats_rows, same_price, training_sets_per_record
 
@@ -53,10 +53,16 @@ def classes_are_public(obj: Any) -> Fit:
 
 def _voting(obj: Any) -> Iterator[Fit]:
     fitted = getattr(obj, "named_estimators_", None)
+    holds = fitted is not None or _is_given_fitted(obj)
     for name, estimator in obj.estimators if fitted is None else fitted.items():
-        yield Fit(name, estimator)
+        yield Fit(name, estimator if holds else unfitted(estimator))
     if is_classifier(obj):
         yield classes_are_public(obj)
+
+
+def _is_given_fitted(obj: Any) -> bool:
+    """Whether the members of a stack are not fitted any more."""
+    return isinstance(getattr(obj, "cv", None), str) and obj.cv == "prefit"
 
 
 def _stacking(obj: Any) -> Iterator[Fit]:
@@ -66,7 +72,7 @@ def _stacking(obj: Any) -> Iterator[Fit]:
     record only, so the last estimator sees one row for each record.
     """
     fitted = getattr(obj, "named_estimators_", None)
-    if not (isinstance(obj.cv, str) and obj.cv == "prefit"):
+    if not _is_given_fitted(obj):
         fits, notes = training_sets_per_record(obj.cv, classifier=is_classifier(obj))
         if notes:
             yield stated(*notes)
@@ -79,7 +85,9 @@ def _stacking(obj: Any) -> Iterator[Fit]:
                 text = f"{name!r} of {type(obj).__name__} was changed after the fit"
                 yield Fit("", PrivacyCost.infinite(f"{text}, whose cost is no longer known"))
     yield from _voting(obj)
-    final = getattr(obj, "final_estimator_", obj.final_estimator)
+    final = getattr(obj, "final_estimator_", None)
+    if final is None:
+        final = unfitted(obj.final_estimator)
     if final is None:
         yield Fit("", without_privacy(obj, "give it a private `final_estimator`"))
     else:

@@ -13,7 +13,7 @@ from sklearn.multioutput import (
     RegressorChain,
 )
 
-from skdp.cost._core import Fit, privacy_cost, register_cost_rule, stated
+from skdp.cost._core import Fit, privacy_cost, register_cost_rule, stated, unfitted
 from skdp.cost._ensembles import classes_are_public
 from skdp.cost._facts import declared
 from skdp.cost._largest import costliest
@@ -40,7 +40,7 @@ def _one_vs_rest(obj: Any) -> Iterator[Fit]:
     """
     fitted = getattr(obj, "estimators_", None)
     if fitted is None:
-        yield Fit("estimator", obj.estimator, declared("n_classes", obj))
+        yield Fit("estimator", unfitted(obj.estimator), declared("n_classes", obj))
     else:
         for estimator in fitted:
             yield Fit("estimator", estimator)
@@ -54,7 +54,7 @@ def _one_vs_one(obj: Any) -> Iterator[Fit]:
     """
     fitted = getattr(obj, "estimators_", None)
     n_classes = declared("n_classes", obj) if fitted is None else len(obj.classes_)
-    estimator = obj.estimator if fitted is None else costliest(fitted)
+    estimator = unfitted(obj.estimator) if fitted is None else costliest(fitted)
     replaced = privacy_cost(estimator).neighboring == "replace"
     yield Fit("estimator", estimator, 2 * n_classes - 3 if replaced else n_classes - 1)
     yield classes_are_public(obj)
@@ -64,7 +64,9 @@ def _one_vs_one(obj: Any) -> Iterator[Fit]:
 def _output_code(obj: Any) -> Iterator[Fit]:
     fitted = getattr(obj, "estimators_", None)
     if fitted is None:
-        yield Fit("estimator", obj.estimator, int(declared("n_classes", obj) * obj.code_size))
+        yield Fit(
+            "estimator", unfitted(obj.estimator), int(declared("n_classes", obj) * obj.code_size)
+        )
     else:
         for estimator, bits in zip(fitted, np.asarray(obj.code_book_).T, strict=True):
             if np.ptp(bits) > 0:  # else there was nothing to learn: the same code for all classes
@@ -75,7 +77,7 @@ def _output_code(obj: Any) -> Iterator[Fit]:
 def _one_per_output(obj: Any) -> Iterator[Fit]:
     fitted = getattr(obj, "estimators_", None)
     if fitted is None:
-        yield Fit("estimator", obj.estimator, declared("n_outputs", obj))
+        yield Fit("estimator", unfitted(obj.estimator), declared("n_outputs", obj))
         return
     for estimator in fitted:
         yield Fit("estimator", estimator)
@@ -90,11 +92,17 @@ def _chain(obj: Any) -> Iterator[Fit]:
     n_outputs = declared("n_outputs", obj) if fitted is None else len(fitted)
     if obj.cv is not None and n_outputs > 1:
         fits, notes = training_sets_per_record(obj.cv, classifier=is_classifier(estimator))
-        yield Fit(name, clone(estimator), fits * (n_outputs - 1), repeats_rows(obj.cv))
+        # Those of the training sets were clones of the same, whatever was set since.
+        yield Fit(
+            name,
+            clone(fitted[0] if fitted else estimator),
+            fits * (n_outputs - 1),
+            repeats_rows(obj.cv),
+        )
         if notes:
             yield stated(*notes)
     if fitted is None:
-        yield Fit(name, estimator, n_outputs)
+        yield Fit(name, unfitted(estimator), n_outputs)
     else:
         for part in fitted:
             yield Fit(name, part)

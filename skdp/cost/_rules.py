@@ -49,6 +49,7 @@ from skdp.cost._core import (
     register_cost_rule,
     rule_for,
     stated,
+    unfitted,
     without_privacy,
 )
 from skdp.cost._density import blocks_are_dense
@@ -214,7 +215,7 @@ def _feature_union(obj: FeatureUnion) -> Iterator[Fit]:
 def _column_transformer(obj: ColumnTransformer) -> Iterator[Fit]:
     fitted = getattr(obj, "transformers_", None)
     for name, transformer, _ in fitted or [*obj.transformers, ("remainder", obj.remainder, None)]:
-        yield Fit(name, transformer)
+        yield Fit(name, transformer if fitted else unfitted(transformer))
     for name, _, columns in obj.transformers:
         if callable(columns) and not _selects_by_name(columns):
             yield stated(
@@ -255,8 +256,10 @@ def _transformed_target(obj: TransformedTargetRegressor) -> Iterator[Fit]:
     if obj.check_inverse and any(part is not None for part in given):
         yield stated(_checks_inverse(obj))
     if not from_functions:
-        yield Fit("transformer", obj.transformer if fitted is None else fitted)
-    regressor = getattr(obj, "regressor_", obj.regressor)
+        yield Fit("transformer", unfitted(obj.transformer) if fitted is None else fitted)
+    regressor = getattr(obj, "regressor_", None)
+    if regressor is None:
+        regressor = unfitted(obj.regressor)
     if regressor is None:
         yield Fit("regressor", without_privacy(obj, "give it a private `regressor`"))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from skdp._warn import warn
@@ -114,6 +115,8 @@ class Cashier:
 
     def settle(self, number: int, model: Any, planned: PrivacyCost, accept: Accept) -> None:
         """Compare what a fit cost with what was reserved for it."""
+        # First, as the block that fitted it has it whatever follows.
+        attach(self, number, model)
         name, cost = type(model).__name__, privacy_cost(model)
         if not cost.is_finite or (is_charged(cost) and not planned.covers(cost)):
             self.note(number, "exceeded")
@@ -129,8 +132,17 @@ class Cashier:
                 f"the fit of {name}, which is charged, made assumptions that were not accepted: "
                 f"{'; '.join(more)}"
             )
-        attach(self, number, model)
         self.note(number, "released")
+
+    def fail(self, number: int, model: Any, planned: PrivacyCost) -> None:
+        """Note that a fit ended in an error; what its mechanisms released beyond it is charged."""
+        attach(self, number, model)
+        self.note(number, "failed")
+        with suppress(Exception):  # half fitted, it may have no cost; the error goes on its way
+            cost = privacy_cost(model)
+            if cost.is_finite and is_charged(cost) and not planned.covers(cost):
+                asked = minus(self.store.caps.amount(cost), self.store.caps.amount(planned))
+                self.charge_anyway(model, asked, ())
 
     def note(self, number: int, state: str) -> None:
         """Write down what became of a charge; it counts even where that fails."""

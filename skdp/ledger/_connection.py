@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
@@ -170,4 +171,21 @@ class LedgerConnection:
             raise PrivacyLedgerError(
                 f"the ledger {str(self.path)!r} does not exist any more, or cannot be reached"
             ) from None
+        if S_ISREG(found.st_mode) and found.st_nlink > 1 and _has_other_names(self.path):
+            raise PrivacyLedgerError(
+                f"the ledger {str(self.path)!r} has another name (a hard link), under which it "
+                "could be charged unseen; remove that"
+            )
         return found.st_dev, found.st_ino
+
+
+def _has_other_names(path: Path) -> bool:
+    """Whether a file has hard links beside the draft that it was made from."""
+    real = path.resolve()
+    drafts = [p for p in real.parent.iterdir() if p.name.startswith(f".{real.name}.")]
+    own = 0
+    for draft in drafts:
+        with suppress(FileNotFoundError):  # its maker has just removed it
+            own += draft.samefile(real)
+    # Looked up again: what was removed meanwhile is not held against it.
+    return real.stat().st_nlink > 1 + own

@@ -93,7 +93,9 @@ class PrivacyLedger:
     second ledger. Its rows are chained by digests and cannot be changed by ordinary SQL, which
     reveals accidents; who may write the file can forge it, or put an old copy in its place.
 
-    The file is in SQLite's format, with a rollback journal, and wants a local disk.
+    The file is in SQLite's format, with its journal beside it while it is open: it wants a local
+    disk, and a container needs the folder, not the file alone. A file with a second name (a hard
+    link) is refused, since each name would have a journal of its own; symbolic links are followed.
 
     References
     ----------
@@ -318,7 +320,7 @@ class PrivacyLedger:
         try:
             yield model
         except BaseException:
-            self._cashier.note(number, "failed")
+            self._cashier.fail(number, model, cost)
             raise
         self._cashier.settle(number, model, cost, accept)
 
