@@ -785,3 +785,27 @@ def test_eliminations_and_chains_keep_their_cost_when_parameters_change(obj, lat
     cost = privacy_cost(obj)
     obj.set_params(estimator__epsilon=0.001, **later)
     assert privacy_cost(obj) == cost
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_releases", [1, 5])
+@pytest.mark.parametrize("kind", ["pairs", "bags"])
+def test_mechanisms_of_parts_that_lack_a_record_release_it_later(kind, n_releases):
+    X, y = np.zeros((60, 2)), np.arange(60) % 6
+    member = make_pipeline(GaussianMechanism(n_releases=n_releases), LogisticRegression())
+    if kind == "pairs":
+        obj = OneVsOneClassifier(member)
+    else:
+        obj = BaggingClassifier(member, 15, bootstrap=False, max_samples=0.2, random_state=0)
+    planned = privacy_cost(obj, n_classes=6)
+    obj.fit(X, y)
+    trained = 5  # of 15 pairs
+    if kind == "bags":
+        trained = np.bincount(np.concatenate(obj.estimators_samples_)).max()
+    one = privacy_cost(GaussianMechanism()).mu ** 2 / n_releases
+    for calls in range(6):
+        cost = privacy_cost(obj).mu ** 2
+        assert cost >= (trained + 15 * calls) * one * (1 - 1e-12)
+        if calls < n_releases:  # a ledger takes these as paid for
+            assert planned.mu**2 >= (trained + 15 * calls) * one * (1 - 1e-12)
+        obj.predict(X)

@@ -24,6 +24,7 @@ from sklearn.ensemble import (
 from skdp.accounting import PrivacyCost
 from skdp.cost._core import Fit, register_cost_rule, stated, unfitted, without_privacy
 from skdp.cost._largest import costliest
+from skdp.cost._later import releases_later
 from skdp.cost._search import repeats_rows, same_price, training_sets_per_record
 
 __all__ = ["classes_are_public", "register"]
@@ -125,7 +126,10 @@ def _bagging(obj: Any) -> Iterator[Fit]:
             text = f"the bags that {kind} drew before its last fit (warm_start) are not known"
             yield Fit("estimator", PrivacyCost.infinite(text))
         else:
-            yield Fit("estimator", costliest(fitted), _drawn(bags), obj.bootstrap)
+            times = _drawn(bags)
+            if releases_later(*fitted):  # of all bags, whoever is in them
+                times = max(times, len(fitted))
+            yield Fit("estimator", costliest(fitted), times, obj.bootstrap)
         return
     estimator = _with_seeds(obj.estimator)
     if not obj.bootstrap:

@@ -17,6 +17,7 @@ from skdp.cost._core import Fit, privacy_cost, register_cost_rule, stated, unfit
 from skdp.cost._ensembles import classes_are_public
 from skdp.cost._facts import declared
 from skdp.cost._largest import costliest
+from skdp.cost._later import releases_later
 from skdp.cost._search import repeats_rows, training_sets_per_record
 
 __all__ = ["register"]
@@ -56,7 +57,10 @@ def _one_vs_one(obj: Any) -> Iterator[Fit]:
     n_classes = declared("n_classes", obj) if fitted is None else len(obj.classes_)
     estimator = unfitted(obj.estimator) if fitted is None else costliest(fitted)
     replaced = privacy_cost(estimator).neighboring == "replace"
-    yield Fit("estimator", estimator, 2 * n_classes - 3 if replaced else n_classes - 1)
+    times = 2 * n_classes - 3 if replaced else n_classes - 1
+    if releases_later(*(fitted or [estimator])):  # of all pairs, whatever the class
+        times = n_classes * (n_classes - 1) // 2
+    yield Fit("estimator", estimator, times)
     yield classes_are_public(obj)
     yield stated("the number of records in every class is taken as public by OneVsOneClassifier")
 
