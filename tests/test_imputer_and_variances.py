@@ -14,7 +14,7 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from test_proof_page import Keeping, integers, neighbours_of
 
-from skdp import DPSimpleImputer, DPVarianceThreshold
+from skdp import DPSelectKBest, DPSimpleImputer, DPVarianceThreshold
 from skdp._counted_moments import release_counted_moments
 from skdp._threads import Workers
 from skdp.exceptions import UtilityWarning
@@ -165,3 +165,21 @@ def test_the_selector_without_privacy_is_the_twin():
     twin = VarianceThreshold(0.5).fit(X)
     np.testing.assert_array_equal(selector.variances_, twin.variances_)
     np.testing.assert_array_equal(selector.get_support(), twin.get_support())
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [DPVarianceThreshold(bounds=(-5, 5)), DPSelectKBest(k=2, bounds=(-5, 5), y_bounds=(-1, 1))],
+    ids=lambda s: type(s).__name__,
+)
+def test_what_selectors_are_given_back_is_not_quoted(selector):
+    rows = np.random.default_rng(0).normal(size=(5000, 3))
+    selector.fit(rows, rows[:, 0])
+    kept = selector.transform(rows)
+    back = selector.inverse_transform(kept)
+    assert np.array_equal(back[:, selector.get_support()], kept)
+    odd = kept.astype(object)
+    odd[3, 0] = 123456789 + 1j
+    with pytest.raises(ValueError) as caught:
+        selector.inverse_transform(odd.tolist())
+    assert str(caught.value) == "Complex data not supported" and caught.value.__context__ is None

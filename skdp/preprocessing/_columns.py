@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +25,7 @@ from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
 from skdp.preprocessing._bounds import column_bounds
 
-__all__ = ["PrivateColumns", "PrivateQuantiles"]
+__all__ = ["PrivateColumns", "PrivateQuantiles", "PrivateSelector"]
 
 FloatArray = NDArray[np.float64]
 Bounds = tuple[FloatArray, FloatArray]
@@ -194,6 +195,39 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         tags.input_tags.allow_nan = self._finite is not True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class PrivateSelector(SelectorMixin, PrivateColumns):
+    """Base of transformers that keep some of the columns."""
+
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Keep the selected columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        kept : ndarray of shape (n_samples, n_selected_features)
+        """
+        return self._check_input(X)[:, self._get_support_mask()]
+
+    def inverse_transform(self, X: ArrayLike) -> Any:
+        """Put the selected columns back in their places, with zeros for the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_selected_features)
+            What `transform` returned.
+
+        Returns
+        -------
+        original : ndarray or sparse array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "privacy_cost_")
+        return without_data(super().inverse_transform, X)
 
 
 class PrivateQuantiles(PrivateColumns):

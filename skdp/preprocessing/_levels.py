@@ -2,7 +2,8 @@
 
 Whether two values are the same level, and how a level is written, depends on the values alone: not
 on the type of the column, which one missing value can change, nor on which of them comes first.
-Whole floats are integers; None, NaN and the like are one level, "missing"; True and 1 are two.
+Whole floats are integers, and integers that a float cannot hold are the float next to them; None,
+NaN and the like are one level, "missing"; True and 1 are two.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,8 @@ __all__ = [
 Key = tuple[int, Any]
 _BOOL, _NUMBER, _TEXT, _BYTES, _MISSING = range(5)
 _MISSING_KEY: Key = (_MISSING, 0)
+# Integers up to the first are floats; from the second on they are none, rounded or not.
+_LARGEST_EXACT, _LARGEST_FLOAT = 1 << 53, 1 << 1023
 # Integers of this range are counted.
 _NARROW = 1 << 16
 _MISSING_TYPES = ("NAType", "NaTType")
@@ -61,7 +64,10 @@ def _key(value: Any) -> Key:
     if isinstance(value, bool | np.bool_):
         return _BOOL, bool(value)
     if isinstance(value, Integral):
-        return _NUMBER, int(value)
+        whole = int(value)
+        # One missing value turns a column of integers into floats, and all large ones with it.
+        is_large = _LARGEST_EXACT < abs(whole) < _LARGEST_FLOAT
+        return _NUMBER, int(float(whole)) if is_large else whole
     number = float(value)
     if number != number:
         return _MISSING_KEY
@@ -132,7 +138,9 @@ def _of_series(series: Any) -> LevelCodes:
     if hasattr(series, "to_list") and not hasattr(series, "iloc"):  # polars
         if getattr(series.dtype, "is_nested", lambda: False)():
             _refuse_objects()
-        if series.dtype.is_numeric() and not series.null_count():
+        # Integers of 128 bits have no type in numpy.
+        wide = str(series.dtype).endswith("128")
+        if series.dtype.is_numeric() and not wide and not series.null_count():
             return _of_array(series.to_numpy())
         return _of_objects(series.to_list())
     if isinstance(series.dtype, np.dtype):
@@ -241,7 +249,7 @@ def array_of(keys: Sequence[Any]) -> NDArray[Any]:
         return np.array(values, dtype=bool)
     if _NUMBER in kinds and kinds <= {_NUMBER, _MISSING}:
         array = np.array(values)
-        # Integers beyond 2**53 stay what they are.
+        # Large integers beside floats stay what they are.
         if array.dtype.kind in "if" and list(map(_key, array.tolist())) == list(keys):
             return array
     found = np.empty(len(values), dtype=object)

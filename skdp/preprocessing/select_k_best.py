@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.feature_selection import SelectKBest, SelectorMixin, f_classif, f_regression
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdp._lattice import BoundedSum, ExactTotal, block_rows, iter_blocks
@@ -28,7 +28,7 @@ from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
-from skdp.preprocessing._columns import Bounds, PrivateColumns
+from skdp.preprocessing._columns import Bounds, PrivateSelector
 from skdp.preprocessing._docs import shared_docs
 
 __all__ = ["DPSelectKBest"]
@@ -44,7 +44,7 @@ _ROUGH = 10.0
 
 
 @shared_docs(twin="SelectKBest")
-class DPSelectKBest(SelectorMixin, PrivateColumns):
+class DPSelectKBest(PrivateSelector):
     """Keep the k columns that go best with the target, by private scores.
 
     Parameters
@@ -99,7 +99,7 @@ class DPSelectKBest(SelectorMixin, PrivateColumns):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **PrivateColumns._parameter_constraints,
+        **PrivateSelector._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],
         "classes": [None, "array-like", set, frozenset],
         "y_bounds": [None, "array-like"],
@@ -258,20 +258,6 @@ class DPSelectKBest(SelectorMixin, PrivateColumns):
         scores = np.where(np.isnan(self.scores_), -np.inf, self.scores_)
         mask[np.argsort(scores, kind="stable")[-self.k :]] = True
         return mask
-
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Keep the selected columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        kept : ndarray of shape (n_samples, k)
-        """
-        return self._check_input(X)[:, self._get_support_mask()]
 
     def make_non_private(self) -> SelectKBest:
         """Scikit-learn's `SelectKBest` with the score of the declared target."""

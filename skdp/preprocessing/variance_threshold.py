@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.feature_selection import SelectorMixin, VarianceThreshold
+from numpy.typing import NDArray
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._counted_moments import plan_counted_moments, release_counted_moments
@@ -18,7 +18,7 @@ from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.plan import Plan, PlannedRelease, ProblemShape
-from skdp.preprocessing._columns import Bounds, PrivateColumns
+from skdp.preprocessing._columns import Bounds, PrivateSelector
 from skdp.preprocessing._docs import shared_docs
 
 __all__ = ["DPVarianceThreshold"]
@@ -33,7 +33,7 @@ _HOPELESS = 1.0 / 3.0
 
 
 @shared_docs(twin="VarianceThreshold")
-class DPVarianceThreshold(SelectorMixin, PrivateColumns):
+class DPVarianceThreshold(PrivateSelector):
     """Drop columns whose private variance is not above a threshold.
 
     Parameters
@@ -83,7 +83,7 @@ class DPVarianceThreshold(SelectorMixin, PrivateColumns):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **PrivateColumns._parameter_constraints,
+        **PrivateSelector._parameter_constraints,
         "threshold": [Interval(Real, 0, None, closed="left")],
     }
     _copied = ("variances_",)
@@ -157,20 +157,6 @@ class DPVarianceThreshold(SelectorMixin, PrivateColumns):
         if not self.plan_.budget.is_finite:
             return np.asarray(self.variances_ > self.threshold)
         return self._kept
-
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Keep the selected columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        kept : ndarray of shape (n_samples, n_selected_features)
-        """
-        return self._check_input(X)[:, self._get_support_mask()]
 
     def make_non_private(self) -> VarianceThreshold:
         """Scikit-learn's `VarianceThreshold`."""
