@@ -296,6 +296,22 @@ def test_a_file_that_was_removed_or_replaced_is_noticed(path, ledger, tmp_path):
         charge(ledger)
 
 
+@pytest.mark.parametrize("before", [0, 2])
+def test_another_ledger_in_its_place_is_not_charged(path, ledger, tmp_path, before):
+    for _ in range(before):
+        charge(ledger)
+    ledger.close()
+    with PrivacyLedger(tmp_path / "b", **TOTAL | {"epsilon": 0.01}) as other:
+        for _ in range(5):
+            charge(other)
+    os.replace(tmp_path / "b", path)
+    # Units of the caps that were read when it was opened would be too few here.
+    with pytest.raises(PrivacyLedgerError, match="charges have disappeared"):
+        charge(ledger)
+    with pytest.raises(PrivacyLedgerError, match="charges have disappeared"):
+        ledger._store.use(1, "0", 1)
+
+
 def test_a_second_name_is_refused_since_it_has_a_journal_of_its_own(path, ledger, tmp_path):
     charge(ledger)
     os.link(path, tmp_path / "other.ledger")

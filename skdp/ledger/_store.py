@@ -163,9 +163,19 @@ class Store:
             number, spent = 0, NOTHING
         else:
             number, spent, digest = row[0], Amount(*row[1:4]), row[4]
-        if number < self._seen[0] or (number == self._seen[0] and digest != self._seen[1]):
-            raise self._damaged("charges have disappeared since it was opened")
+        self._check_continues(connection)
         return number, spent, digest
+
+    def _check_continues(self, connection: Connection) -> None:
+        """What was there when it was last looked at is still there, and not another ledger."""
+        number, digest = self._seen
+        row = connection.execute(
+            "SELECT digest FROM charges WHERE number = ? UNION ALL "
+            "SELECT digest FROM ledger WHERE ? = 0",
+            (number, number),
+        ).fetchone()
+        if row != (digest,):
+            raise self._damaged("charges have disappeared since it was opened")
 
     def append(
         self,
@@ -207,6 +217,7 @@ class Store:
         """Count one more use of a part of a charge, if fewer than `allowed` were made."""
         state = f"used {label}"
         with self._connection.transaction(write=True, durable=self._durable) as connection:
+            self._check_continues(connection)
             ((used,),) = connection.execute(
                 "SELECT count(*) FROM events WHERE charge = ? AND state = ?", (number, state)
             )
