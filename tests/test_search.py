@@ -135,6 +135,7 @@ def test_without_privacy_scores_are_those_of_scikit_learn(name):
     assert np.allclose(ours, theirs, atol=tolerance)
     assert made.best_params_ == twin.best_params_ and made.scoring_ == name
     assert np.allclose(made.predict(X), twin.predict(X))
+    assert made.score(X, y) == pytest.approx(twin.score(X, y))
     assert made.privacy_cost_.mu == inf and made.releases_ == ()
 
 
@@ -159,7 +160,7 @@ def test_the_better_settings_are_chosen(scoring):
     found = search(grid={"C": [1e-7, 1.0]}, epsilon=20.0, scoring=scoring)
     found.fit(np.tile(X, (10, 1)), np.tile(Y, 10))
     assert found.best_params_ == {"C": 1.0}
-    assert found.best_estimator_.C == 1.0 and found.score(X, Y) > 0.8
+    assert found.best_estimator_.C == 1.0 and found.best_estimator_.score(X, Y) > 0.8
 
 
 def test_the_score_is_chosen_by_what_the_estimator_is():
@@ -214,6 +215,7 @@ def test_lemma_18_a_record_pays_for_training_or_for_scores(neighboring, share, m
     last = Fraction(privacy_cost(made.best_estimator_).mu) ** 2
     trained = sum(Fraction(cost.mu) ** 2 for cost in budgets)
     scored = (Fraction(released.sensitivity) / Fraction(released.sigma)) ** 2
+    assert {cost.mu for cost in budgets} == {made.candidate_cost_.mu}
     factor = 1.0 if neighboring == "add_or_remove" else 2.0
     assert released.sensitivity == pytest.approx(sqrt(3) / 2 * factor)
     for search_cost in (trained, scored):
@@ -310,7 +312,9 @@ def test_distributions_are_drawn_from():
     assert len(few.cv_results_["params"]) == 2
     twin = non_private(DPRandomizedSearchCV(clf(), space, n_iter=3, search_random_state=1))
     assert type(twin.estimator) is LogisticRegression
-    assert twin.random_state == 1 and set(twin.param_distributions) == {"C"}
+    assert (
+        twin.scoring is None and twin.random_state == 1 and set(twin.param_distributions) == {"C"}
+    )
 
 
 def test_steps_can_be_searched_over():
@@ -337,6 +341,7 @@ def test_steps_can_be_searched_over():
         (lambda: search(grid={"C": []}), "non-empty"),
         (lambda: search(grid={"no": [1]}), "Invalid parameter 'no'"),
         (lambda: search(grid={"C": [1.0, -1.0]}), "'C' parameter"),
+        (lambda: search(DPRidge), "must be an estimator"),
         (lambda: search(scoring="f1"), "'scoring' parameter"),
         (lambda: search(scoring="neg_mean_squared_error"), "y_bounds"),
         (lambda: search(search_share=1.0), "'search_share' parameter"),
@@ -418,4 +423,4 @@ def test_an_audit_finds_no_leak():
         n_runs=2000,
         confidence=1 - 1e-7,
     )
-    assert result.epsilon_lower <= 2.0
+    assert result.epsilon <= 2.0

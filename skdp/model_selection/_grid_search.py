@@ -77,6 +77,8 @@ class DPGridSearchCV(DPSearch):
     cv_results_ : dict of str to array or list
         Released values only: ``params`` and ``param_...``, noisy ``mean_test_score`` and
         ``rank_test_score``.
+    candidate_cost_ : PrivacyCost
+        Budget of the training of each candidate.
     score_noise_ : float
         Standard deviation of the noise in each score; for ``"roc_auc"`` if both classes are
         equally frequent.
@@ -185,7 +187,7 @@ class DPGridSearchCV(DPSearch):
         chosen = rng.choice(len(grid), self.max_candidates, replace=False)
         return [grid[int(place)] for place in np.sort(chosen)]
 
-    def _twin(self, scoring: str, cv: ShuffleSplit) -> GridSearchCV:
+    def _twin(self, cv: ShuffleSplit) -> GridSearchCV:
         return GridSearchCV(
-            self.estimator, self.param_grid, scoring=scoring, n_jobs=self.n_jobs, cv=cv
+            self.estimator, self.param_grid, scoring=self.scoring, n_jobs=self.n_jobs, cv=cv
         )

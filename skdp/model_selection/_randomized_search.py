@@ -60,7 +60,7 @@ class DPRandomizedSearchCV(DPSearch):
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_ : object
         As of `DPGridSearchCV`.
-    score_noise_, scoring_, plan_, releases_ : object
+    candidate_cost_, score_noise_, scoring_, plan_, releases_ : object
         As of `DPGridSearchCV`.
     privacy_cost_ : PrivacyCost
         The stated total, with all that the candidates assume.
@@ -161,12 +161,12 @@ class DPRandomizedSearchCV(DPSearch):
                 return self.n_iter
         return min(self.n_iter, len(ParameterGrid(spaces)))
 
-    def _twin(self, scoring: str, cv: ShuffleSplit) -> RandomizedSearchCV:
+    def _twin(self, cv: ShuffleSplit) -> RandomizedSearchCV:
         return RandomizedSearchCV(
             self.estimator,
             self.param_distributions,
             n_iter=self._n_candidates(),
-            scoring=scoring,
+            scoring=self.scoring,
             n_jobs=self.n_jobs,
             cv=cv,
             random_state=self.search_random_state,

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import ShuffleSplit, train_test_split
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +35,8 @@ from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import SEEDED
 from skdp.budget import PrivacyBudget
-from skdp.budget._delegate import METHODS, DelegatingMixin
+from skdp.budget._delegate import METHODS, DelegatingMixin, inner_has
+from skdp.budget._errors import guarded
 from skdp.cost import privacy_cost
 from skdp.exceptions import PrivacyWarning, UtilityWarning
 from skdp.model_selection._candidates import (
@@ -45,7 +48,7 @@ from skdp.model_selection._candidates import (
 from skdp.model_selection._scores import SCORINGS, BoundedScore, bounded_score
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
-from skdp.twins import non_private
+from skdp.twins import is_estimator, non_private
 
 __all__ = ["DPSearch"]
 
@@ -96,7 +99,7 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         """The candidates of a fit: drawn without a look at data."""
 
     @abstractmethod
-    def _twin(self, scoring: str, cv: ShuffleSplit) -> Any:
+    def _twin(self, cv: ShuffleSplit) -> Any:
         """Scikit-learn's search over the same settings of the same estimator."""
 
     def _models(
@@ -120,6 +123,8 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
 
     def _planned_models(self) -> list[PrivacyBudget]:
         check_parameters(self)
+        if not is_estimator(self.estimator):
+            raise TypeError(f"estimator must be an estimator, got {self.estimator!r}")
         seed = None if self.random_state is None else 0
         return self._models(self._possible(), self.epsilon, seed)
 
@@ -187,7 +192,7 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         cv = ShuffleSplit(
             1, test_size=self.validation_fraction, random_state=self.search_random_state
         )
-        return non_private(self._twin(self._scoring([self.estimator]), cv))
+        return non_private(self._twin(cv))
 
     # ---- fit ----
 
@@ -215,8 +220,9 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         # A record is in the training rows of all candidates, or in the scores of all: never in
         # both, so that either may cost it all of `search`.
         models = self._models(candidates, search, seed)
-        for model, part in zip(models, search.split([1.0] * len(models)), strict=True):
-            model.set_params(epsilon=_usable(part, model)).configured()
+        one = search.split([1.0] * len(models))[0]
+        for model in models:
+            model.set_params(epsilon=_usable(one, model)).configured()
         score = self._score([model.estimator for model in models])
         training, validation = _split_rows(X, y, self.validation_fraction, rng)
         n_rows = _length(validation[0])
@@ -236,6 +242,7 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         chosen = models[int(np.argmax(scores))]
         chosen.set_params(epsilon=_usable(last, chosen)).fit(X, y)
         self._budgets = (total, search, last)
+        self.candidate_cost_ = one
         self.plan_ = plan
         return self._keep(candidates, scores, score.name, chosen.estimator_)
 
@@ -279,6 +286,30 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
     def estimator_(self) -> Any:
         """The chosen estimator, fitted; another name of `best_estimator_`."""
         return self.best_estimator_
+
+    @available_if(inner_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> float:
+        """Score of the chosen estimator by `scoring`, or by its own if that is None; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            True targets.
+        **params : dict
+            Passed on or routed.
+
+        Returns
+        -------
+        score : float
+            As scikit-learn has it: losses of single records have no bound.
+        """
+        check_is_fitted(self)
+        if self.scoring is None:
+            return super().score(X, y, **params)
+        scorer = get_scorer(self.scoring)
+        return guarded(scorer, self.best_estimator_, X, y, **self._routed("score", params))
 
     @property
     def privacy_cost_(self) -> PrivacyCost:
