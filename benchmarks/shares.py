@@ -55,11 +55,11 @@ RULES = {
     "vote: the default": (vote, None),
     "vote: a tenth for every scaler": (vote, FLAT),
     "vote: .05 of a member for its scaler": (vote, shares("abc", 0.05)),
-    "vote: .3 of a member for its scaler": (vote, shares("abc", 0.3)),
+    "vote: .1 of a member for its scaler": (vote, shares("abc", 0.1)),
     "stack: the default": (stack, None),
-    "stack: .05 for the last": (stack, shares("ab", 0.1, 0.05)),
-    "stack: a third for the last": (stack, shares("ab", 0.1, 1 / 3)),
-    "stack: half for the last": (stack, shares("ab", 0.1, 0.5)),
+    "stack: .05 for the last": (stack, shares("ab", 0.3, 0.05)),
+    "stack: a third for the last": (stack, shares("ab", 0.3, 1 / 3)),
+    "stack: half for the last": (stack, shares("ab", 0.3, 0.5)),
 }
 
 

@@ -6,9 +6,11 @@ sqrt(2 d) when a record is replaced, however many bins there are.
 
 from collections.abc import Callable
 from math import inf, nextafter, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from skdp._lattice import BoundedSum, ExactTotal, iter_blocks
 from skdp._threads import Workers
@@ -34,8 +36,8 @@ class Histograms:
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Data.
+    X : ndarray or CSR array of shape (n_rows, n_columns)
+        Data. A sparse array is made dense block by block.
     n_rows : int
         Declared number of rows.
     noise : NoiseCore
@@ -48,7 +50,7 @@ class Histograms:
 
     def __init__(
         self,
-        X: NDArray[np.floating],
+        X: Any,
         n_rows: int,
         noise: NoiseCore,
         neighboring: str,
@@ -64,7 +66,14 @@ class Histograms:
         """Standard deviation of the noise of every count of a release."""
         return self._noise.sigma(name)
 
-    def release(self, name: str, bins: Callable[[FloatArray], IntArray], n_bins: int) -> FloatArray:
+    def release(
+        self,
+        name: str,
+        bins: Callable[[FloatArray], IntArray],
+        n_bins: int,
+        *,
+        missing: bool = False,
+    ) -> FloatArray:
         """Noisy counts of every column.
 
         Parameters
@@ -76,13 +85,15 @@ class Histograms:
             from 0 to ``n_bins + 1``. The two ends are not released.
         n_bins : int
             Number of bins.
+        missing : bool, default=False
+            Whether entries that are not finite have a bin of their own, the last one. Otherwise
+            they count nowhere.
 
         Returns
         -------
-        counts : ndarray of shape (n_columns, n_bins)
-            An entry that is not finite counts nowhere.
+        counts : ndarray of shape (n_columns, n_bins + missing)
         """
-        return self._release(name, self._count(bins, n_bins), 1)
+        return self._release(name, self._count(bins, n_bins, missing), 1)
 
     def release_tree(
         self, name: str, bins: Callable[[FloatArray], IntArray], depth: int
@@ -115,24 +126,29 @@ class Histograms:
         sensitivity = column_sensitivity(levels * len(counts), self._neighboring)
         return self._noise.release(BoundedSum(name, total, 1.0, sensitivity))
 
-    def _count(self, bins: Callable[[FloatArray], IntArray], n_bins: int) -> IntArray:
+    def _count(
+        self, bins: Callable[[FloatArray], IntArray], n_bins: int, missing: bool = False
+    ) -> IntArray:
         X = self._X
         n_rows, n_columns = X.shape
-        width = n_bins + 2
+        width = n_bins + 2 + missing
+        other = n_bins + 2 if missing else 0
+        sparse = issparse(X)
         places = np.arange(n_columns) * width
 
         def count(blocks: list[slice]) -> IntArray:
             counts = np.zeros(n_columns * width, dtype=np.int64)
             with np.errstate(all="ignore"):  # a warning would tell of a single record
                 for rows in blocks:
-                    block = np.array(X[rows], dtype=np.float64, order="C")
+                    part = X[rows].toarray() if sparse else X[rows]
+                    block = np.array(part, dtype=np.float64, order="C")
                     null = None
                     if not np.isfinite(block.sum()):
                         null = ~np.isfinite(block)
                         block[null] = 0.0
                     index = bins(block)
                     if null is not None:
-                        index[null] = 0
+                        index[null] = other
                     index += places
                     counts += np.bincount(index.ravel(), minlength=counts.size)
             return counts
@@ -143,5 +159,5 @@ class Histograms:
         share = max(1, -(-len(blocks) // self._pool.count))
         parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
         counts = np.sum(self._pool.map(count, parts), axis=0)
-        inner: IntArray = counts.reshape(n_columns, width)[:, 1:-1]
+        inner: IntArray = np.delete(counts.reshape(n_columns, width), [0, n_bins + 1], axis=1)
         return inner

@@ -3,8 +3,9 @@
 Floats are a finite ordered domain, so histograms over them have public bins. Four rounds, each a
 joint release of one histogram per column in which a record counts at most once:
 
-1. *magnitudes*: binary exponents of the values. The shortest run of exponents that surely holds
-   half of the values different from zero says how large they are, be it 1e-300 or 1e300.
+1. *magnitudes*: binary exponents of the values, and missing ones. The shortest run of exponents
+   that surely holds half of the values different from zero says how large they are, be it 1e-300
+   or 1e300.
 2. *locations*, twice: equal bins around zero, then within the window found. The shortest window
    that surely holds half of the values gives the centre to about one millionth of the magnitude.
    Where no window is sure the values are spread out, and a coarser centre will do.
@@ -22,12 +23,13 @@ would have to be charged, failing costs accuracy only.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._histograms import FloatArray, Histograms, IntArray, column_sensitivity
-from skdp._octaves import find_by_octaves, plan_octaves
+from skdp._octaves import find_by_octaves, plan_octaves, present_rows
 from skdp._threads import Workers
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -47,8 +49,6 @@ _SHARES = (0.2, 0.2, 0.2, 0.4)
 # probability of about 1e-6. With fewer rows than `_HOPELESS` times the noise of a count nothing is
 # looked for, with fewer than `_ROUGH` times it there is a warning.
 _SURE, _FALSE, _HOPELESS, _ROUGH = 1.5, 6.0, 10.0, 25.0
-# Standard deviations by which a sum of all counts may be too small.
-_COUNTED = 1.0
 # Half of the values do not spread over more exponents than this.
 _LONGEST_RANGE = 16
 # Bins of the two rounds of places, and octaves on each side of the distances.
@@ -165,8 +165,8 @@ def _shortest_windows(
 class _Magnitudes:
     """What the binary exponents say: most values, zeros apart, are below ``2**exponent``.
 
-    `smallest` is the lower end of their range in units of that; `present` is an upper bound of the
-    number of values that are not missing; `zero` tells columns of zeros.
+    `smallest` is the lower end of their range in units of that; `present` is the number of values
+    that are not missing; `zero` tells columns of zeros.
     """
 
     exponent: IntArray
@@ -176,7 +176,7 @@ class _Magnitudes:
     zero: NDArray[np.bool_]
 
 
-def _find_magnitudes(histograms: Histograms, *, missing: bool) -> _Magnitudes:
+def _find_magnitudes(histograms: Histograms) -> _Magnitudes:
     def bins(block: FloatArray) -> IntArray:
         exponents = block.view(np.int64)
         exponents >>= _EXPONENT_BITS
@@ -184,15 +184,11 @@ def _find_magnitudes(histograms: Histograms, *, missing: bool) -> _Magnitudes:
         exponents -= _LEAST_EXPONENT - 1
         return np.maximum(exponents, 1, out=exponents)
 
-    counts = histograms.release("magnitudes", bins, _EXPONENTS)
+    counts = histograms.release("magnitudes", bins, _EXPONENTS, missing=True)
     sigma = histograms.sigma("magnitudes")
-    zeros, others = counts[:, 0], counts[:, 1:]
-    rest = histograms.n_rows - zeros
-    if missing:
-        # Missing values have no place to be found at: those that are there are counted.
-        counted = others.sum(axis=1) + _COUNTED * sigma * sqrt(_EXPONENTS)
-        rest = np.minimum(rest, counted)
-    rest = np.maximum(rest, 0.0)
+    zeros, others = counts[:, 0], counts[:, 1:-1]
+    present = present_rows(histograms, counts[:, -1], sigma)
+    rest = np.maximum(present - zeros, 0.0)
     start, stop = _shortest_windows(others, rest, sigma, _LONGEST_RANGE)
     enough = histograms.n_rows >= _HOPELESS * sigma
     found = (stop > 0) & enough
@@ -200,7 +196,7 @@ def _find_magnitudes(histograms: Histograms, *, missing: bool) -> _Magnitudes:
         exponent=np.where(found, _LEAST_EXPONENT + stop - _BIAS, 0),
         smallest=np.ldexp(1.0, start - stop),
         found=found,
-        present=np.minimum(rest + np.maximum(zeros, 0.0), histograms.n_rows),
+        present=present,
         zero=~found & enough & (rest < _FILLED[1] * sigma) & (zeros > _FALSE * sigma),
     )
 
@@ -268,7 +264,7 @@ def _octaves(
     return bins
 
 
-def _reach(side: FloatArray, core: IntArray, n_rows: int, sigma: float) -> IntArray:
+def _reach(side: FloatArray, core: IntArray, present: FloatArray, sigma: float) -> IntArray:
     """Octaves of one side up to the last ones that are filled."""
     octaves = np.arange(side.shape[1])
     far = np.clip((octaves - core[:, None]) / _REACH, 0.0, 1.0)
@@ -278,7 +274,7 @@ def _reach(side: FloatArray, core: IntArray, n_rows: int, sigma: float) -> IntAr
     for width in (1, 2, 3):
         held = np.lib.stride_tricks.sliding_window_view(side, width, axis=1).sum(axis=2)
         n = held.shape[1]
-        filled = held > share[:, :n] * n_rows + sure[:, :n] * sigma * sqrt(width)
+        filled = held > share[:, :n] * present[:, None] + sure[:, :n] * sigma * sqrt(width)
         np.maximum(reach, np.where(filled, octaves[:n] + 1, 0).max(axis=1), out=reach)
     return reach
 
@@ -294,16 +290,19 @@ class _Distances:
 
 
 def _find_distances(
-    histograms: Histograms, bins: Callable[[FloatArray], IntArray], least: FloatArray
+    histograms: Histograms,
+    bins: Callable[[FloatArray], IntArray],
+    least: FloatArray,
+    present: FloatArray,
 ) -> _Distances:
     """Distances from the centre; at least ``2**least``."""
-    n_rows, sigma = histograms.n_rows, histograms.sigma("distances")
+    sigma = histograms.sigma("distances")
     counts = histograms.release("distances", bins, 2 * (_OCTAVES + 1))
     sides = counts.reshape(-1, 2, _OCTAVES + 1).swapaxes(0, 1)
     near, octaves = sides[:, :, 0].sum(axis=0), sides[:, :, 1:]
-    away = np.maximum(n_rows - near, 0.0)
+    away = np.maximum(present - near, 0.0)
     _, core = _shortest_windows(octaves.sum(axis=0), away, sigma * sqrt(2.0), _LONGEST_RANGE)
-    reaches = [_reach(side, core, n_rows, sigma) for side in octaves]
+    reaches = [_reach(side, core, present, sigma) for side in octaves]
     largest = np.maximum(np.maximum(*reaches), least)
     below, above = (
         np.exp2(np.where(reach < least, least, np.maximum(reach, largest - 2.0)))
@@ -313,27 +312,26 @@ def _find_distances(
     edge = np.exp2(np.arange(_OCTAVES))
     inside = np.arange(_OCTAVES) < largest[:, None]
     left, right = (np.where(inside, side, 0.0) for side in octaves)
-    offset = np.clip((right - left) @ (1.5 * edge) / n_rows, -below, above)
-    square = np.maximum((right + left) @ (7.0 / 3.0 * edge**2) / n_rows, 0.0)
-    square += np.clip(near / n_rows, 0.1, 1.0) / 3.0
+    offset = np.clip((right - left) @ (1.5 * edge) / present, -below, above)
+    square = np.maximum((right + left) @ (7.0 / 3.0 * edge**2) / present, 0.0)
+    square += np.clip(near / present, 0.1, 1.0) / 3.0
     return _Distances(below, above, offset, np.sqrt(np.maximum(square - offset**2, square / 8.0)))
 
 
 def find_location(
-    X: NDArray[np.floating],
+    X: Any,
     *,
     n_rows: int,
     noise: NoiseCore,
     neighboring: str,
     pool: Workers,
-    missing: bool = False,
 ) -> Location:
     """Location and spread of every column.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Data.
+    X : ndarray or CSR array of shape (n_rows, n_columns)
+        Data; values that are not finite are missing, and counted as that.
     n_rows : int
         Declared number of rows.
     noise : NoiseCore
@@ -342,9 +340,6 @@ def find_location(
         The relation of the plan.
     pool : Workers
         Threads to use.
-    missing : bool, default=False
-        Whether many of the declared rows may have no value in a column. Mean and spread are then
-        rough, as they are made for all rows.
 
     Returns
     -------
@@ -354,12 +349,13 @@ def find_location(
         rough = find_by_octaves(X, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool)
         return Location(*rough, unscaled=~rough[-1])
     histograms = Histograms(X, n_rows, noise, neighboring, pool)
-    magnitudes = _find_magnitudes(histograms, missing=missing)
+    magnitudes = _find_magnitudes(histograms)
     unit = np.ldexp(1.0, -magnitudes.exponent)
     centre, known = _find_locations(histograms, unit, magnitudes.present)
     # Where the bulk is at zero, values of the magnitude found are somewhere else.
     least = np.where(np.abs(centre) < magnitudes.smallest / 2.0, -np.log2(known), 0.0)
-    distances = _find_distances(histograms, _octaves(unit, centre, known), least)
+    bins = _octaves(unit, centre, known)
+    distances = _find_distances(histograms, bins, least, magnitudes.present)
     unscaled = ~magnitudes.found
 
     def in_units(value: FloatArray, default: float, least: float = -_LARGEST) -> FloatArray:

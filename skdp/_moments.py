@@ -14,13 +14,20 @@ however the values lie between their bounds.
 Under the relation "replace" two shares differ per column by ``x**2 (1 + 4 y**2)`` with
 ``x = |u - u'|``, ``y = |u + u'|`` and ``x + y <= 2``: at most 5.1446, attained where
 ``x = (3 - sqrt(1/2)) / 2``.
+
+Where values may be missing the release has their number in every column too, and that is free: the
+share of a missing value is a count of one *in place of* the moments, and its noise has a weight w
+such that ``1 / w`` is within the norm above. Under "replace" a missing value and one that is there
+differ by ``25/16 + 1 / w**2``, or ``1 + 1 / w**2`` without second moments, within 5.1446 and 4.
 """
 
 from dataclasses import dataclass, replace
 from math import frexp, inf, nextafter, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from skdp._lattice import BoundedSum, ExactTotal, block_rows, iter_blocks
 from skdp._threads import Workers
@@ -36,6 +43,13 @@ IntArray = NDArray[np.int64]
 # Norm of one column's share by relation, both moments and the first only.
 _BOTH = {"add_or_remove": 1.25, "replace": 2.2681726}
 _FIRST = {"add_or_remove": 1.0, "replace": 2.0}
+# Weight of the noise of the number of missing values, with both moments and with the first only.
+_MISSING_WITH_BOTH = {"add_or_remove": 0.8, "replace": 0.53}
+_MISSING_WITH_FIRST = {"add_or_remove": 1.0, "replace": 0.58}
+# A number of missing values above that many deviations of its noise is believed; of fewer values
+# than so many deviations of the noise of their sum nothing is known.
+_BELIEVED, _LEAST = 2.0, 1.4
+_LARGEST = np.finfo(np.float64).max
 _BITS = 20
 _BLOCK_ENTRIES = 1 << 16
 _SERIAL_ENTRIES = 1 << 20
@@ -73,6 +87,17 @@ def _grid_bits(sigma: float) -> int:
     return min(_BITS, (MAX_SIGMA_BITS - frexp(sigma)[1]) // 2)
 
 
+def _on_grid(
+    X: NDArray[np.floating], centre: FloatArray, scale: FloatArray, top: float
+) -> FloatArray:
+    """Values of u in integers from -top to top, or NaN."""
+    values = np.subtract(X, centre, dtype=np.float64)
+    values *= scale
+    np.rint(values, out=values)
+    np.maximum(values, -top, out=values)
+    return np.minimum(values, top, out=values)
+
+
 def _block_sums(
     X: NDArray[np.floating],
     centre: FloatArray,
@@ -86,11 +111,7 @@ def _block_sums(
     A record with an entry that is not a number is a null record: it contributes nothing.
     """
     top = 2.0**bits
-    values = np.subtract(X, centre, dtype=np.float64)
-    values *= scale
-    np.rint(values, out=values)
-    np.maximum(values, -top, out=values)
-    np.minimum(values, top, out=values)
+    values = _on_grid(X, centre, scale, top)
     # Exact in any order of additions: partial sums are integers below 2**53.
     sums = values.sum(axis=0)
     if np.isnan(sums).any():
@@ -105,7 +126,57 @@ def _block_sums(
         return share
     np.multiply(values, values, out=values)
     squares = values.sum(axis=0).astype(np.int64)
-    return np.concatenate([share, squares - len(values) * (5 << (2 * bits - 3))])
+    return np.concatenate([share, squares - len(values) * _five_eighths(bits)])
+
+
+def _five_eighths(bits: int) -> int:
+    return 5 << (2 * bits - 3)
+
+
+def _counted_sums(
+    X: NDArray[np.floating], centre: FloatArray, scale: FloatArray, bits: int, second: bool
+) -> IntArray:
+    """Sum of shares over a block of rows where values may be missing."""
+    values = _on_grid(X, centre, scale, 2.0**bits)
+    sums = values.sum(axis=0)
+    missing = np.zeros(len(sums), dtype=np.int64)
+    if np.isnan(sums).any():
+        holes = np.isnan(values)
+        missing = holes.sum(axis=0, dtype=np.int64)
+        values[holes] = 0.0
+        sums = values.sum(axis=0)
+    np.multiply(values, values, out=values)
+    squares = values.sum(axis=0) if second else None
+    return _joined(sums, squares, missing, len(values), bits)
+
+
+def _stored_sums(
+    X: Any, centre: FloatArray, scale: FloatArray, bits: int, second: bool
+) -> IntArray:
+    """What `_counted_sums` gives, for a block of rows of a CSR array: zeros are all alike."""
+    top, (n_rows, n_columns) = 2.0**bits, X.shape
+    zero = _on_grid(np.zeros(n_columns), centre, scale, top)
+    values = _on_grid(X.data, centre[X.indices], scale[X.indices], top)
+
+    def by_column(weights: FloatArray | None = None) -> NDArray[Any]:
+        return np.bincount(X.indices, weights, minlength=n_columns)
+
+    holes = np.isnan(values)
+    values[holes] = 0.0
+    rest = n_rows - by_column()
+    sums = by_column(values) + rest * zero
+    squares = by_column(values * values) + rest * (zero * zero) if second else None
+    return _joined(sums, squares, by_column(holes.astype(np.float64)), n_rows, bits)
+
+
+def _joined(
+    sums: FloatArray, squares: FloatArray | None, missing: NDArray[Any], n_rows: int, bits: int
+) -> IntArray:
+    missing = missing.astype(np.int64)
+    shares = [sums.astype(np.int64) << bits]
+    if squares is not None:
+        shares.append(squares.astype(np.int64) - (n_rows - missing) * _five_eighths(bits))
+    return np.concatenate([*shares, missing << (2 * bits)])
 
 
 def _weighted_sums(values: FloatArray, weights: FloatArray, bits: int, second: bool) -> IntArray:
@@ -117,34 +188,43 @@ def _weighted_sums(values: FloatArray, weights: FloatArray, bits: int, second: b
     share = (values * weights).sum(axis=0).astype(np.int64)
     if not second:
         return share
-    squares = values * values - float(5 << (2 * bits - 3))
+    squares = values * values - float(_five_eighths(bits))
     squares *= weights
     squares *= 2.0**-bits
     return np.concatenate([share, np.rint(squares).sum(axis=0).astype(np.int64)])
 
 
 def _sum_shares(
-    X: NDArray[np.floating],
+    X: Any,
     centre: FloatArray,
     half: FloatArray,
     bits: int,
     second: bool,
     pool: Workers,
     weights: NDArray[np.float32] | None,
+    missing: bool,
 ) -> ExactTotal:
     n_rows, n_columns = X.shape
     scale = 2.0**bits / half
-    shape = (n_columns * (1 + second),)
+    shape = (n_columns * (1 + second + missing),)
+    sparse = issparse(X)
 
     def work(blocks: list[slice]) -> ExactTotal:
         total = ExactTotal(shape)
         with np.errstate(all="ignore"):  # a warning would tell of a single record
             for rows in blocks:
                 part = None if weights is None else weights[rows].astype(np.float64)
-                total.add(_block_sums(X[rows], centre, scale, bits, second, part))
+                if not missing:
+                    sums = _block_sums(X[rows], centre, scale, bits, second, part)
+                else:
+                    counted = _stored_sums if sparse else _counted_sums
+                    sums = counted(X[rows], centre, scale, bits, second)
+                total.add(sums)
         return total
 
-    size = block_rows(2 * bits, 1.0, cap=max(64, _BLOCK_ENTRIES // n_columns))
+    size = block_rows(2 * bits, 1.0)
+    if not sparse:
+        size = min(size, max(64, _BLOCK_ENTRIES // n_columns))
     blocks = list(iter_blocks(n_rows, size))
     share = max(1, -(-len(blocks) // (pool.count if X.size > _SERIAL_ENTRIES else 1)))
     parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
@@ -160,14 +240,18 @@ class MomentSums:
 
     Attributes
     ----------
-    values : ndarray of shape (n_columns,) or (2 * n_columns,)
-        Noisy sums of ``u``, and of ``u**2 - 5/8``.
+    values : ndarray of shape (n_kinds * n_columns,)
+        Noisy sums of ``u``, of ``u**2 - 5/8`` (if `second`), and numbers of missing values.
     n_rows : float
         Declared number of records.
     noise : float
-        Variance of the noise of the sums of ``u``; of the others it is a quarter of that.
+        Variance of the noise of the sums of ``u``; of second moments it is a quarter of that.
     low, high : ndarray of shape (n_columns,)
         The bounds.
+    second : bool
+        Whether there are second moments.
+    missing_weight : float or None
+        Weight of the noise of the numbers of missing values. None: there are none.
     """
 
     values: FloatArray
@@ -175,6 +259,8 @@ class MomentSums:
     noise: float
     low: FloatArray
     high: FloatArray
+    second: bool
+    missing_weight: float | None = None
 
     def __add__(self, other: "MomentSums") -> "MomentSums":
         """Sums over both sets of records, which must have the same bounds."""
@@ -186,27 +272,80 @@ class MomentSums:
         )
 
     @property
+    def _half(self) -> FloatArray:
+        return self.high / 2.0 - self.low / 2.0
+
+    @property
+    def _missing(self) -> FloatArray:
+        """Number of missing values; 0 where it may be noise, so that noise is not added to it."""
+        n_columns = len(self.low)
+        if self.missing_weight is None:
+            return np.zeros(n_columns)
+        released = self.values[-n_columns:]
+        sure = released > _BELIEVED * self.missing_weight * sqrt(self.noise)
+        return np.where(sure, np.minimum(released, self.n_rows), 0.0)
+
+    @property
+    def count(self) -> FloatArray:
+        """Numbers of values that are there, as far as it is known."""
+        least = min(_LEAST * sqrt(self.noise), self.n_rows)
+        return np.maximum(self.n_rows - self._missing, least)
+
+    @property
     def _first(self) -> FloatArray:
-        first: FloatArray = np.clip(self.values[: len(self.low)] / self.n_rows, -1.0, 1.0)
+        first: FloatArray = np.clip(self.values[: len(self.low)] / self.count, -1.0, 1.0)
         return first
 
     @property
-    def doubt(self) -> float:
-        """Standard deviation of the noise of a variance, for columns with mean 0, in units of u."""
-        return sqrt(self.noise) / (2.0 * self.n_rows)
+    def _second(self) -> FloatArray:
+        """Means of ``u**2 - 5/8``."""
+        n_columns = len(self.low)
+        return self.values[n_columns : 2 * n_columns] / self.count
+
+    @property
+    def doubt(self) -> FloatArray:
+        """Standard deviation of the noise of every mean, in units of u; of variances if any."""
+        first, weight = self._first, self.missing_weight or 0.0
+        counted = np.square(np.where(self._missing > 0.0, weight, 0.0))
+        if not self.second:
+            square = 1.0 + counted * first**2
+        else:
+            of_count = 2.0 * first**2 - np.clip(self._second, -0.625, 0.375)
+            square = 0.25 + 4.0 * first**2 + counted * of_count**2
+        return np.asarray(sqrt(self.noise) / self.count * np.sqrt(square))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Means of the values that are there, within the bounds."""
+        centre = self.low / 2.0 + self.high / 2.0
+        return np.clip(centre + self._half * self._first, self.low, self.high)
+
+    @property
+    def _variance(self) -> FloatArray:
+        return self._second + 0.625 - self._first**2
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variances as released: below zero where the noise is larger."""
+        return self._square * np.clip(self._variance, -1.0, 1.0)
+
+    @property
+    def variance_doubt(self) -> FloatArray:
+        """Standard deviations of the noise of the variances."""
+        return self._square * np.minimum(self.doubt, 1.0)
+
+    @property
+    def _square(self) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.minimum(np.square(self._half), _LARGEST)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations, see `release_moments`."""
-        n_columns, first = len(self.low), self._first
-        centre, half = self.low / 2.0 + self.high / 2.0, self.high / 2.0 - self.low / 2.0
-        mean = np.clip(centre + half * first, self.low, self.high)
-        if len(self.values) == n_columns:
-            return mean, np.ones(n_columns)
-        variance = self.values[n_columns:] / self.n_rows + 0.625 - first**2
+        if not self.second:
+            return self.mean, np.ones(len(self.low))
         # Half the standard deviation of the variance's noise: what is below is not known.
-        doubt = self.doubt * np.sqrt(1.0 + 16.0 * first**2)
-        floor = np.minimum(doubt / 2.0, 1.0 / 3.0)
-        return mean, half * np.sqrt(np.clip(variance, floor, 1.0))
+        floor = np.minimum(self.doubt / 2.0, 1.0 / 3.0)
+        return self.mean, self._half * np.sqrt(np.clip(self._variance, floor, 1.0))
 
     def at_a_bound(self) -> NDArray[np.bool_]:
         """Columns whose mean cannot be told from one of their bounds.
@@ -214,18 +353,14 @@ class MomentSums:
         A bound of zero does not count, as columns that are (almost) always zero are common; and
         no column does where the noise does not tell a bound from a twentieth of the range.
         """
-        reach = 3.0 * sqrt(self.noise) / self.n_rows  # of a mean, in units of u
-        if reach > 0.1:
-            return np.zeros(len(self.low), dtype=bool)
-        mean, _ = self.moments()
-        half = self.high / 2.0 - self.low / 2.0
-        near_high = (self.high - mean <= reach * half) & (self.high != 0.0)
-        near_low = (mean - self.low <= reach * half) & (self.low != 0.0)
-        return near_high | near_low
+        reach = 3.0 * sqrt(self.noise) / self.count  # of a mean, in units of u
+        near_high = (self.high - self.mean <= reach * self._half) & (self.high != 0.0)
+        near_low = (self.mean - self.low <= reach * self._half) & (self.low != 0.0)
+        return (near_high | near_low) & (reach <= 0.1)
 
 
 def release_sums(
-    X: NDArray[np.floating],
+    X: Any,
     low: FloatArray,
     high: FloatArray,
     *,
@@ -236,17 +371,26 @@ def release_sums(
     pool: Workers,
     name: str = "moments",
     weights: NDArray[np.float32] | None = None,
+    missing: bool = False,
 ) -> MomentSums:
-    """Private sums of columns clipped to bounds; parameters as those of `release_moments`."""
+    """Private sums of columns clipped to bounds; parameters as those of `release_moments`.
+
+    With `missing`, X may be a CSR array.
+    """
     n_columns = X.shape[1]
     centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
     sigma = noise.sigma(name)
     bits = _grid_bits(sigma)
-    total = _sum_shares(X, centre, half, bits, second, pool, weights)
+    total = _sum_shares(X, centre, half, bits, second, pool, weights, missing)
     norm = (_BOTH if second else _FIRST)[neighboring]
-    groups = ((n_columns, 1.0), (n_columns, 0.5)) if second else ()
+    kinds = [1.0, 0.5] if second else [1.0]
+    weight = None
+    if missing:
+        weight = (_MISSING_WITH_BOTH if second else _MISSING_WITH_FIRST)[neighboring]
+        kinds.append(weight)
+    groups = tuple((n_columns, kind) for kind in kinds)
     values = noise.release(BoundedSum(name, total, 4.0**-bits, norm * _root(n_columns), groups))
-    return MomentSums(values, n_rows, sigma**2, low, high)
+    return MomentSums(values, n_rows, sigma**2, low, high, second, weight)
 
 
 def release_moments(
@@ -261,6 +405,7 @@ def release_moments(
     pool: Workers,
     name: str = "moments",
     weights: NDArray[np.float32] | None = None,
+    missing: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Private mean and standard deviation of columns clipped to bounds.
 
@@ -284,6 +429,9 @@ def release_moments(
         Name of the release in the plan.
     weights : ndarray of shape (n_rows,), float32, default=None
         Weights of the records from 0 to 1, of `skdp._lattice.weights_to_grid`.
+    missing : bool, default=False
+        Whether values may be missing, NaN: their numbers are released too, and mean and deviation
+        are those of the values that are there. Otherwise NaN makes its record null.
 
     Returns
     -------
@@ -303,4 +451,5 @@ def release_moments(
         pool=pool,
         name=name,
         weights=weights,
+        missing=missing,
     ).moments()

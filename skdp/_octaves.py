@@ -1,6 +1,7 @@
 """Location and spread of columns when rows are few for the noise: two releases only.
 
-1. *octaves*: signed binary exponents of the values, one histogram per column. Single counts may
+1. *octaves*: signed binary exponents of the values, one histogram per column in which missing
+   values have a bin too. Single counts may
    drown in the noise, so what is looked for is a shape: each of a few templates (all values in
    one octave, a bell around zero, bells on a logarithmic scale) is laid over every place, for
    either sign, and the best least-squares fit taken, less a price for places that are far from
@@ -10,6 +11,8 @@
 
 A column whose best fit does not stand out of the noise keeps location 0 and scale 1.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,14 @@ from skdp.accounting import PrivacyCost
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease
 
-__all__ = ["EXPONENTS", "LEAST_EXPONENT", "find_by_octaves", "plan_octaves", "signed_octaves"]
+__all__ = [
+    "EXPONENTS",
+    "LEAST_EXPONENT",
+    "find_by_octaves",
+    "plan_octaves",
+    "present_rows",
+    "signed_octaves",
+]
 
 # Shares of the budget of the two releases.
 _SHARES = (0.75, 0.25)
@@ -29,6 +39,8 @@ _SHARES = (0.75, 0.25)
 # place that has a price; with fewer rows than `_HOPELESS` times the noise of a count nothing is
 # looked for.
 _STANDS_OUT, _HOPELESS = 3.0, 4.0
+# A number of missing values above that many deviations of its noise is believed.
+_BELIEVED = 2.0
 # One sign is used if it has that share of the records, and of the noise of a count.
 _LEAST_SHARE, _LEAST_NOISE = 0.03, 1.5
 # Price of a place, in units of the log-likelihood: a quarter per octave from one, up to a limit.
@@ -124,8 +136,17 @@ def _masses(
     return a * shrink, b * shrink
 
 
+def present_rows(histograms: Histograms, missing: FloatArray, sigma: float) -> FloatArray:
+    """Number of values that are there, per column, from noisy counts of those that are missing.
+
+    A count that may be noise is not subtracted; one is left at least.
+    """
+    surely = np.where(missing > _BELIEVED * sigma, missing, 0.0)
+    return np.maximum(histograms.n_rows - surely, 1.0)
+
+
 def _windows(
-    counts: FloatArray, n_rows: int, sigma: float
+    counts: FloatArray, present: FloatArray, n_rows: int, sigma: float
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Bounds of the best fit of every column, and whether it stands out.
 
@@ -133,6 +154,8 @@ def _windows(
     ----------
     counts : ndarray of shape (n_columns, 2 * EXPONENTS + 1)
         Noisy counts of the bins of `signed_octaves`.
+    present : ndarray of shape (n_columns,)
+        Number of values that are there.
     n_rows : int
         Declared number of rows.
     sigma : float
@@ -141,7 +164,7 @@ def _windows(
     n_columns = len(counts)
     columns = np.arange(n_columns)
     negative, positive = counts[:, EXPONENTS - 1 :: -1], counts[:, EXPONENTS + 1 :]
-    rest = n_rows - counts[:, EXPONENTS, None]
+    rest = (present - counts[:, EXPONENTS])[:, None]
     top = np.zeros(n_columns, dtype=np.int64)
     best = np.full(n_columns, -np.inf)
     evidence, above, below = np.zeros((3, n_columns))
@@ -176,14 +199,14 @@ def _windows(
 
 
 def find_by_octaves(
-    X: NDArray[np.floating], *, n_rows: int, noise: NoiseCore, neighboring: str, pool: Workers
+    X: Any, *, n_rows: int, noise: NoiseCore, neighboring: str, pool: Workers
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
     """Mean, spread and bounds of every column, and whether it was found.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Data.
+    X : ndarray or CSR array of shape (n_rows, n_columns)
+        Data; values that are not finite are missing.
     n_rows : int
         Declared number of rows.
     noise : NoiseCore
@@ -200,8 +223,10 @@ def find_by_octaves(
     found : ndarray of shape (n_columns,), bool
     """
     histograms = Histograms(X, n_rows, noise, neighboring, pool)
-    counts = histograms.release("octaves", signed_octaves, 2 * EXPONENTS + 1)
-    low, high, found = _windows(counts, n_rows, histograms.sigma("octaves"))
+    counts = histograms.release("octaves", signed_octaves, 2 * EXPONENTS + 1, missing=True)
+    sigma = histograms.sigma("octaves")
+    present = present_rows(histograms, counts[:, -1], sigma)
+    low, high, found = _windows(counts[:, :-1], present, n_rows, sigma)
     low, high = np.where(found, low, -1.0), np.where(found, high, 1.0)
     mean, spread = release_moments(
         X,
@@ -213,6 +238,7 @@ def find_by_octaves(
         neighboring=neighboring,
         pool=pool,
         name="rough moments",
+        missing=True,
     )
     mean, spread = np.where(found, mean, 0.0), np.where(found, spread, 1.0)
     low = np.where(found, np.maximum(low, mean - _REACH * spread), low)

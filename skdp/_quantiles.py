@@ -247,7 +247,7 @@ def find_ranks(
     n_columns, n_bins = X.shape[1], 1 << depth
     found = np.ones(n_columns, dtype=bool)
     if bounds is None:
-        options: dict[str, Any] = {"neighboring": neighboring, "pool": pool, "missing": True}
+        options: dict[str, Any] = {"neighboring": neighboring, "pool": pool}
         place = find_location(X, n_rows=n_rows, noise=noise, **options)
         advice = "give public `bounds`, more budget or fewer columns"
         warn_location(place, n_rows, noise, "columns", advice)

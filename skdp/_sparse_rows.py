@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from skdp._lattice import clip_integers, round_rows
 from skdp.engine import BoundedRows
 
-__all__ = ["SparseRows"]
+__all__ = ["SparseRows", "canonical_rows"]
 
 FloatArray = NDArray[np.float64]
 
@@ -25,6 +25,17 @@ def _is_canonical(X: Any) -> bool:
     starts = X.indptr[1:-1]
     rising[starts[(starts > 0) & (starts < X.nnz)] - 1] = True
     return bool(rising.all())
+
+
+def canonical_rows(X: Any) -> Any:
+    """Checked CSR rows with one entry per place; the caller's array is left alone."""
+    X.check_format(full_check=True)  # scipy trusts indices, and would read past its arrays
+    if not _is_canonical(X):
+        # Two entries in one place would be rounded apart.
+        X = X.copy()
+        X.has_canonical_format = X.has_sorted_indices = False
+        X.sum_duplicates()
+    return X
 
 
 def _pad(
@@ -42,13 +53,7 @@ class SparseRows(BoundedRows):
     """Rows of a CSR array on the grid; the constant column stays implicit."""
 
     def _allocate(self, X: Any) -> None:
-        X.check_format(full_check=True)  # scipy trusts indices, and would read past its arrays
-        if not _is_canonical(X):
-            # Two entries in one place would be rounded apart; the caller's array is left alone.
-            X = X.copy()
-            X.has_canonical_format = X.has_sorted_indices = False
-            X.sum_duplicates()
-        self._source = X
+        self._source = X = canonical_rows(X)
         self._indptr, self._indices = X.indptr, X.indices
         self._n_features = X.shape[1]
         self.data = np.empty(X.nnz, dtype=np.float32)

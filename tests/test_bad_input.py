@@ -22,7 +22,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPRidge,
-    DPStandardScaler,
+    DPSelectKBest,
     GaussianMechanism,
     PrivacyCost,
 )
@@ -237,8 +237,12 @@ def fit_call(entry, X, y):
 @for_each
 def test_bad_rows_are_refused_without_being_shown(entry, kind, configuration, monkeypatch):
     levels = entry.name in registry.CATEGORICAL and kind in LEVELS
-    allowed = kind in MISSING and entry.estimator.__sklearn_tags__().input_tags.allow_nan
-    if not (levels or allowed):
+    tags = entry.estimator.__sklearn_tags__().input_tags
+    missing = MISSING | ({"sparse with NaN"} if tags.sparse else set())
+    allowed = kind in missing and tags.allow_nan
+    # In the pipeline of a budget it is the model that refuses what the scaler left missing.
+    late = entry.name == "PrivacyBudget" and kind in MISSING
+    if not (levels or allowed or late):
         spend_nothing(monkeypatch)
     with config_context(**configuration):
         error = outcome(fit_call(entry, BAD_ROWS[kind](), targets_for(entry)))
@@ -262,7 +266,7 @@ def test_bad_rows_are_refused_after_the_fit_too(entry, configuration):
                 error = outcome(getattr(fitted, method), bad())
             if entry.name in registry.CATEGORICAL and kind in LEVELS:
                 assert error is None or "feature" in clear_error(error)
-            elif kind in MISSING or kind in ("inf", "beyond float64"):
+            elif kind in MISSING or kind in ("inf", "beyond float64", "sparse with NaN"):
                 # Some allow missing values, and under assume_finite scikit-learn lets all of them
                 # pass: nobody else's record is touched.
                 assert error is None or clear_error(error)
@@ -732,12 +736,11 @@ def test_missing_values_are_refused_in_one_text_everywhere():
     X = np.random.default_rng(0).normal(size=(N, D))
     y = (X[:, 0] > 0).astype(int)
     holes = np.where(np.arange(N * D).reshape(N, D) == 4, nan, X)
-    scaler = DPStandardScaler(bounds=(-3, 3)).fit(X)
+    selector = DPSelectKBest(bounds=(-3, 3), classes=[0, 1], k=2).fit(X, y)
     model = DPLogisticRegression(classes=[0, 1]).fit(X, y)
     calls = [
-        lambda: clone(scaler).fit(holes),
-        lambda: scaler.transform(holes),
-        lambda: scaler.inverse_transform(holes),
+        lambda: clone(selector).fit(holes, y),
+        lambda: selector.transform(holes),
         lambda: GaussianMechanism().fit(holes),
         lambda: clone(model).fit(holes, y),
         lambda: model.predict(holes),

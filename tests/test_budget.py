@@ -23,6 +23,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdp import (
     DPLogisticRegression,
     DPRidge,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPVarianceThreshold,
     GaussianMechanism,
     PrivacyBudget,
     PrivacyCost,
@@ -122,6 +126,20 @@ def test_default_shares():
     noise = Pipeline([("s", PrivateCentre()), ("noise", GaussianMechanism()), ("m", Ridge())])
     assert shares(noise) == {"s": 0.1, "noise": 0.9}
     assert default_shares({"a": clf(), "b": clf()}) == {"a": 0.5, "b": 0.5}
+
+
+def test_a_step_that_has_to_find_bounds_gets_three_tenths():
+    def share(step, *more):
+        return PrivacyBudget(make_pipeline(step, *more, clf()), PrivacyCost(1.0)).allocate()
+
+    for kind in (DPStandardScaler, DPRobustScaler, DPSimpleImputer, DPVarianceThreshold):
+        name = kind.__name__.lower()
+        total = PrivacyCost.compose(share(kind()).values()).mu
+        assert 1 - 1e-12 < total <= 1.0  # whatever the shares are
+        assert share(kind())[name].mu ** 2 == pytest.approx(0.3)
+        assert share(kind(bounds=(0, 1)))[name].mu ** 2 == pytest.approx(0.1)
+    both = share(DPSimpleImputer(), DPStandardScaler())
+    assert both["dpstandardscaler"].mu ** 2 == pytest.approx(0.25)  # half for all of them
 
 
 def test_nested_names():

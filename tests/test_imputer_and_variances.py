@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from test_proof_page import Keeping, integers, neighbours_of
 
 from skdp import DPSelectKBest, DPSimpleImputer, DPVarianceThreshold
-from skdp._counted_moments import release_counted_moments
+from skdp._moments import release_sums
 from skdp._threads import Workers
 from skdp.exceptions import UtilityWarning
 
@@ -48,7 +48,7 @@ def test_no_record_moves_the_moments_further_than_claimed(neighboring, second):
     def share(data):
         keeping = Keeping(100.0)
         options = {"n_rows": 20, "noise": keeping, "neighboring": neighboring, "pool": Workers(1)}
-        release_counted_moments(data, -np.ones(d), np.ones(d), second=second, **options)
+        release_sums(data, -np.ones(d), np.ones(d), second=second, missing=True, **options)
         (released,) = keeping.given
         weights = [w for count, w in released.groups for _ in range(count)]
         values = [Fraction(int(v)) * Fraction(released.unit) for v in integers(released.total)]
@@ -61,10 +61,10 @@ def test_no_record_moves_the_moments_further_than_claimed(neighboring, second):
         assert change <= bound
         largest = max(largest, change)
     assert largest > 0.99 * bound
-    # A missing value counts nowhere, and leaves the other columns alone.
-    assert not any(base - share(np.vstack([X, np.full((1, d), np.nan)]))[0])
+    # A missing value has a count in place of its moments, and leaves the other columns alone.
     one = share(np.array([[np.nan, 1.0, 1.0]]))[0].reshape(-1, d)
-    assert not one[:, 0].any() and one[:, 1].all()
+    assert not one[:-1, 0].any() and one[-1, 0] > 0
+    assert one[:-1, 1:].all() and not one[-1, 1:].any()
 
 
 # ---- imputing ----

@@ -48,7 +48,6 @@ ORDER = [
     "_moments",
     "_histograms",
     "_octaves",
-    "_counted_moments",
     "_location",
     "_quantiles",
     "_level_sums",

@@ -59,9 +59,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     shares : dict of str to float, default=None
         Share of mu^2 for every private step, by the step's name as in ``set_params``, such as
         ``{"scaler": 1, "columns__num__scaler": 1, "model": 8}``; only proportions matter. None: a
-        tenth for each step that prepares features, a quarter for a `DPTableVectorizer` (half at
-        most for all of them), the rest
-        for the model.
+        tenth for each step that prepares features, three tenths if it has to find the bounds of
+        numbers, a quarter for a `DPTableVectorizer` (half at most for all of them), the rest for
+        the model.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others. Set on all steps.

@@ -30,7 +30,6 @@ from skdp.preprocessing import DPStandardScaler
 __all__ = ["blocks_are_dense", "is_dense"]
 
 _DENSE = {
-    DPStandardScaler,
     GaussianMechanism,
     GaussianRandomProjection,
     OrdinalEncoder,
@@ -82,6 +81,8 @@ def is_dense(obj: Any, given_dense: bool = False) -> bool:
         return obj.sparse_threshold == 0 or blocks_are_dense(obj)
     if kind is FrozenEstimator:
         return is_dense(obj.estimator, given_dense)
+    if kind is DPStandardScaler:
+        return obj.with_mean or given_dense
     if kind in (OneHotEncoder, SplineTransformer):
         return not obj.sparse_output
     if kind is MissingIndicator:

@@ -6,11 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["column_bounds"]
+__all__ = ["column_bounds", "share_of_budget"]
 
 FloatArray = NDArray[np.float64]
 # Half widths below this have reciprocals that overflow on a fine grid.
 _LEAST_HALF = 2.0**-960
+# Of mu^2 of a pipeline, for a step that knows its bounds and for one that has to find them; as
+# measured, see `skdp.budget.default_shares`.
+_KNOWN, _TO_BE_FOUND = 0.1, 0.3
+
+
+def share_of_budget(bounds: Any) -> float:
+    """Share of mu^2 that a step should get beside a model."""
+    return _TO_BE_FOUND if bounds is None else _KNOWN
 
 
 def column_bounds(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
@@ -17,13 +18,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._quantiles import Ranks, find_ranks, plan_ranks
+from skdp._sparse_rows import canonical_rows
 from skdp._threads import Workers, workers
 from skdp._validation import FLOATS, Interval, check_features, without_data
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
-from skdp.preprocessing._bounds import column_bounds
+from skdp.preprocessing._bounds import column_bounds, share_of_budget
+from skdp.preprocessing._sparse_columns import SPARSE_FORMATS
 
 __all__ = ["PrivateColumns", "PrivateQuantiles", "PrivateSelector"]
 
@@ -38,6 +41,8 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     that an infinite epsilon takes from scikit-learn's transformer (`_copied`).
     """
 
+    _sparse: ClassVar[bool] = False
+
     _parameter_constraints: dict[str, Any] = {
         **PrivateLearner._parameter_constraints,
         "bounds": [None, "array-like", dict],
@@ -49,6 +54,11 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     bounds: Any
     n_rows: int | None
     n_jobs: int | None
+
+    @property
+    def preparation_share(self) -> float:
+        """Share of mu^2 that a `PrivacyBudget` gives this step by default."""
+        return share_of_budget(self.bounds)
 
     @property
     def _learns(self) -> bool:
@@ -67,9 +77,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         """Planned releases and settings."""
 
     @abstractmethod
-    def _learn(
-        self, X: NDArray[np.floating], bounds: Bounds | None, plan: Plan, options: dict[str, Any]
-    ) -> None:
+    def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
         """Set the attributes; `options` are the keywords of queries."""
 
     def planned_cost(self) -> PrivacyCost:
@@ -131,7 +139,9 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         self : object
         """
         self._check_parameters()
-        data = check_features(self, X, reset=True, ensure_all_finite=self._finite)
+        data = check_features(self, X, reset=True, **self._accepted)
+        if issparse(data):
+            data = canonical_rows(data.tocsr())
         bounds = self._public_bounds(data.shape[1])
         plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
@@ -177,10 +187,16 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
             )
         return scaled
 
-    def _check_input(self, X: ArrayLike) -> NDArray[np.floating]:
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        """What X may be."""
+        formats = SPARSE_FORMATS if self._sparse else False
+        return {"accept_sparse": formats, "ensure_all_finite": self._finite}
+
+    def _check_input(self, X: ArrayLike) -> Any:
         """Data for `transform`, a copy."""
         check_is_fitted(self, "privacy_cost_")
-        return np.array(check_features(self, X, reset=False, ensure_all_finite=self._finite))
+        return check_features(self, X, reset=False, **self._accepted).copy()
 
     def _by_twin(self, method: str, X: ArrayLike) -> Any:
         """What scikit-learn's transformer does with the attributes of this one."""
@@ -193,6 +209,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._finite is not True
+        tags.input_tags.sparse = self._sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

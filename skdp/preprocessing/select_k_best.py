@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdp._lattice import BoundedSum, ExactTotal, block_rows, iter_blocks
 from skdp._location import find_location, plan_location, warn_location
+from skdp._sparse_rows import canonical_rows
 from skdp._threads import workers
 from skdp._validation import (
     Interval,
@@ -30,6 +32,7 @@ from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
 from skdp.preprocessing._columns import Bounds, PrivateSelector
 from skdp.preprocessing._docs import shared_docs
+from skdp.preprocessing._sparse_columns import SPARSE_FORMATS
 
 __all__ = ["DPSelectKBest"]
 
@@ -104,6 +107,8 @@ class DPSelectKBest(PrivateSelector):
         "classes": [None, "array-like", set, frozenset],
         "y_bounds": [None, "array-like"],
     }
+
+    _sparse = True
 
     def __init__(
         self,
@@ -180,7 +185,7 @@ class DPSelectKBest(PrivateSelector):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Data without missing values.
         y : array-like of shape (n_samples,)
             Target.
@@ -191,8 +196,12 @@ class DPSelectKBest(PrivateSelector):
         """
         self._check_parameters()
         labelled = self.classes is not None
-        data, target = check_features_and_target(self, X, y, y_numeric=not labelled)
-        if not np.isfinite(data).all():
+        data, target = check_features_and_target(
+            self, X, y, y_numeric=not labelled, accept_sparse=SPARSE_FORMATS
+        )
+        if issparse(data):
+            data = canonical_rows(data.tocsr())
+        if not np.isfinite(data.data if issparse(data) else data).all():
             raise ValueError(missing_values("X"))
         without_data(check_consistent_length, data, target)
         bounds = self._public_bounds(data.shape[1])
@@ -217,14 +226,12 @@ class DPSelectKBest(PrivateSelector):
         self._finish(plan, noise)
         return self
 
-    def _learn(
-        self, X: NDArray[np.floating], bounds: Bounds | None, plan: Plan, options: dict[str, Any]
-    ) -> None:
+    def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
         raise NotImplementedError("fit needs the target")
 
     def _score(
         self,
-        X: NDArray[np.floating],
+        X: Any,
         shares: FloatArray,
         bounds: Bounds | None,
         plan: Plan,
@@ -271,20 +278,22 @@ class DPSelectKBest(PrivateSelector):
 
 
 def _sums(
-    X: NDArray[np.floating], shares: FloatArray, bounds: Bounds, bits: int, *, labelled: bool
+    X: Any, shares: FloatArray, bounds: Bounds, bits: int, *, labelled: bool
 ) -> tuple[ExactTotal, tuple[tuple[int, float], ...]]:
     """Exact sums of all shares in units of ``4**-bits``, and the weights of their noise."""
     low, high = bounds
     centre, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
     top, five = 2.0**bits, 5 << (2 * bits - 3)
-    d, k = X.shape[1], shares.shape[1]
+    (n_rows, d), k = X.shape, shares.shape[1]
+    sparse = issparse(X)
     groups: tuple[tuple[int, float], ...] = ((d * k, 1.0), (d, 0.5), (k, 1.0))
     if not labelled:
         groups = (*groups, (d, 1.0), (1, 0.5))
     total = ExactTotal((sum(count for count, _ in groups),))
     with np.errstate(all="ignore"):  # a warning would tell of a single record
-        for rows in iter_blocks(len(X), block_rows(2 * bits, 1.0, cap=_BLOCK_ENTRIES // d + 64)):
-            u = np.clip(np.rint((X[rows] - centre) * (top / half)), -top, top)
+        for rows in iter_blocks(n_rows, block_rows(2 * bits, 1.0, cap=_BLOCK_ENTRIES // d + 64)):
+            block = X[rows].toarray() if sparse else X[rows]
+            u = np.clip(np.rint((block - centre) * (top / half)), -top, top)
             t = np.clip(np.rint(shares[rows] * top), -top, top)
             of_t = t.sum(axis=0).astype(np.int64) << bits
             parts = [

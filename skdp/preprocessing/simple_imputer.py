@@ -12,8 +12,8 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_union
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._counted_moments import plan_counted_moments, release_counted_moments
 from skdp._location import find_location, plan_location, warn_location
+from skdp._moments import plan_moments, release_sums
 from skdp._validation import StrOptions
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -62,8 +62,9 @@ class DPSimpleImputer(PrivateQuantiles):
 
     Notes
     -----
-    %(quantiles)s For means it is instead the sums and the counts of the values that are there, with
-    sensitivity ``sqrt(1.25 * n_features)`` in units where bounds are -1 and 1.
+    %(quantiles)s For means it is instead the sums of the values that are there and the numbers of
+    those that are missing, with sensitivity ``sqrt(n_features)`` in units where bounds are -1 and
+    1.
 
     Columns that cannot be told from the noise are filled with 0, or with the middle of their public
     bounds, and a warning says how large the noise is.
@@ -129,7 +130,7 @@ class DPSimpleImputer(PrivateQuantiles):
         if self.bounds is None:
             first, budget = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
             located = plan_location(first, shape.n_features, shape.n_rows)
-        return (*located, plan_counted_moments(budget, shape.n_features, second=False)), {}
+        return (*located, plan_moments(budget, shape.n_features, second=False)), {}
 
     def _learn(
         self, X: NDArray[np.floating], bounds: Bounds | None, plan: Plan, options: dict[str, Any]
@@ -150,14 +151,15 @@ class DPSimpleImputer(PrivateQuantiles):
         found = np.ones(X.shape[1], dtype=bool)
         n_rows = options["n_rows"]
         if bounds is None:
-            place = find_location(X, **options, missing=True)
+            place = find_location(X, **options)
             advice = "give public `bounds`, more budget or fewer columns"
             warn_location(place, n_rows, options["noise"], "columns", advice)
             found, bounds = ~place.unscaled, (place.low, place.high)
-        moments = release_counted_moments(X, *bounds, second=False, **options)
-        if moments.worst > _ROUGH:
+        moments = release_sums(X, *bounds, second=False, missing=True, **options)
+        worst = float(moments.doubt.max())
+        if worst > _ROUGH:
             warn(
-                f"means are rough: their noise is {moments.worst:.3g} of half the distance of the "
+                f"means are rough: their noise is {worst:.3g} of half the distance of the "
                 f"bounds, with {n_rows} rows; use a larger budget or fewer columns",
                 UtilityWarning,
             )

@@ -3,12 +3,14 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isinf, sqrt
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
@@ -16,20 +18,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._location import find_location, plan_location, warn_location
 from skdp._moments import MomentSums, plan_moments, release_sums
+from skdp._sparse_rows import canonical_rows
 from skdp._threads import workers
-from skdp._validation import Interval, check_features, without_data
+from skdp._validation import FLOATS, Interval, check_features, without_data
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import PrivateLearner
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
-from skdp.preprocessing._bounds import column_bounds
+from skdp.preprocessing._bounds import column_bounds, share_of_budget
+from skdp.preprocessing._sparse_columns import SPARSE_FORMATS, entries_and
 
 __all__ = ["DPStandardScaler"]
 
 # Share of the budget that finds bounds where none are given.
 _LOCATION_SHARE = 0.8
+# What X may be beside a dense array of numbers.
+_ACCEPTED: dict[str, Any] = {"accept_sparse": SPARSE_FORMATS, "ensure_all_finite": "allow-nan"}
 DISJOINT = "no record is in more than one of the chunks given to partial_fit, or to fit before them"
 
 
@@ -41,6 +47,9 @@ def _listed(names: NDArray, most: int = 5) -> str:
 
 class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     """Standardise columns by private means and standard deviations.
+
+    Missing values, NaN, are ignored while learning and kept by `transform`. Sparse data stay
+    sparse, with ``with_mean=False``.
 
     Parameters
     ----------
@@ -55,7 +64,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         either way. Values beyond are clipped to them while learning, not in `transform`.
         None: a part of the budget finds bounds privately.
     with_mean : bool, default=True
-        Whether `transform` subtracts the mean.
+        Whether `transform` subtracts the mean. Sparse data, whose zeros would be filled, need
+        False.
     with_std : bool, default=True
         Whether `transform` divides by the standard deviation.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
@@ -99,19 +109,23 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     Raises
     ------
     ValueError
-        For invalid parameters or data, missing values among them.
+        For invalid parameters or data, infinite values among them, and for sparse data unless
+        ``with_mean=False``.
 
     Notes
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases
     one vector: the sums over records of all columns and of their squares, clipped to the bounds,
-    exact on a grid. A record's share has norm at most ``1.25 * sqrt(n_features)`` in units where
-    bounds are -1 and 1 (see the source for the derivation); ``sqrt(n_features)`` without
-    `with_std`. Without `bounds` four histograms of every column are released before it: of binary
-    exponents, of places, twice, and of distances to the place found; or, where rows are few for the
-    noise, one histogram of signed binary exponents and moments within the bounds that it tells.
-    Public are the shape of X,
-    `bounds` and all parameters. `transform` uses released values only.
+    exact on a grid, and the numbers of missing values. How many there are is data, so they are
+    always counted; that is free, as a missing value has no share of the sums, and a number that
+    may be nothing but noise is taken for zero. A record's share has norm at most
+    ``1.25 * sqrt(n_features)`` in units where bounds are -1 and 1 (see the source for the
+    derivation); ``sqrt(n_features)`` without `with_std`. Without `bounds` four histograms of every
+    column are released before it: of binary exponents, of places, twice, and of distances to the
+    place found; or, where rows are few for the noise, one histogram of signed binary exponents and
+    moments within the bounds that it tells.
+    Public are the shape of X, `bounds` and all parameters; whether X is sparse changes nothing.
+    That no value is infinite is checked first. `transform` uses released values only.
 
     References
     ----------
@@ -160,6 +174,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         self.n_rows = n_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def preparation_share(self) -> float:
+        """Share of mu^2 that a `PrivacyBudget` gives this step by default."""
+        return share_of_budget(self.bounds)
 
     @property
     def _learns(self) -> bool:
@@ -214,8 +233,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data without missing values.
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Data; NaN is a missing value.
         y : None
             Ignored.
 
@@ -231,8 +250,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data without missing values. `n_rows`, where given, is declared for every chunk.
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Data; NaN is a missing value. `n_rows`, where given, is declared for every chunk.
         y : None
             Ignored.
 
@@ -256,7 +275,9 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
     def _learn(self, X: ArrayLike, learned: dict[str, Any]) -> DPStandardScaler:
         """Learn from X, and from the sums of earlier chunks."""
-        data = check_features(self, X, reset=not learned)
+        data = self._check_input(X, reset=not learned)
+        if issparse(data):
+            data = canonical_rows(data.tocsr())
         n_features = data.shape[1]
         bounds = None
         if self.bounds is not None:
@@ -291,21 +312,31 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         self.output_norm_ = self._output_norm(n_features)
         return self
 
-    def _learn_without_privacy(self, X: NDArray, plan: Plan, learned: dict[str, Any]) -> None:
+    def _learn_without_privacy(self, X: Any, plan: Plan, learned: dict[str, Any]) -> None:
         names = ("mean_", "var_", "scale_")
         twin = self.make_non_private()
-        seen = int(learned.get("n_rows", 0))
+        n_rows = int(learned.get("n_rows", 0))
         if learned:
-            twin.n_samples_seen_ = np.int64(seen)
+            twin.n_samples_seen_ = learned.get("seen", np.int64(n_rows))
             for name in names:
                 setattr(twin, name, getattr(self, name))
         twin.partial_fit(X)
         for name in names:
             setattr(self, name, getattr(twin, name))
-        self.n_samples_seen_ = seen + plan.shape.n_rows
-        self._sums = {"n_rows": self.n_samples_seen_}
+        self.n_samples_seen_ = n_rows + plan.shape.n_rows
+        self._sums = {"n_rows": self.n_samples_seen_, "seen": twin.n_samples_seen_}
         self._finish_non_private(plan)
         self.output_norm_ = self._output_norm(X.shape[1])
+
+    def _check_input(self, X: ArrayLike, *, reset: bool) -> Any:
+        self._check_sparse(X)
+        return check_features(self, X, reset=reset, **_ACCEPTED)
+
+    def _check_sparse(self, X: Any) -> None:
+        if self.with_mean and issparse(X):
+            raise ValueError(
+                "sparse data cannot be centred without filling their zeros: use with_mean=False"
+            )
 
     def _output_norm(self, n_features: int) -> float | None:
         return sqrt(n_features) if self.with_std else None
@@ -315,7 +346,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         same = "values" in learned and self.privacy_cost_.neighboring == self.neighboring
         if same:
             sums = learned["values"], learned["low"], learned["high"]
-            same = len(sums[0]) == (1 + self.with_std) * len(sums[1])
+            same = len(sums[0]) == (2 + self.with_std) * len(sums[1])
             if bounds is not None:
                 same = same and all(map(np.array_equal, bounds, sums[1:]))
         if not same:
@@ -326,7 +357,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
     def _add(
         self,
-        X: NDArray[np.floating],
+        X: Any,
         bounds: tuple[NDArray, NDArray] | None,
         plan: Plan,
         noise: NoiseCore,
@@ -348,10 +379,12 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
                 advice = "give public `bounds`, more budget or fewer columns"
                 warn_location(found, n_rows, noise, "columns", advice)
                 bounds, unscaled = (found.low, found.high), found.unscaled
-            sums = release_sums(X, *bounds, second=self.with_std, **options, pool=pool)
+            sums = release_sums(
+                X, *bounds, second=self.with_std, missing=True, **options, pool=pool
+            )
         if learned:
-            before = {name: learned[name] for name in ("values", "n_rows", "noise")}
-            sums = MomentSums(**before, low=sums.low, high=sums.high) + sums
+            names = ("values", "n_rows", "noise")
+            sums = replace(sums, **{name: learned[name] for name in names}) + sums
         self._sums = {**vars(sums), "unscaled": unscaled}
         mean, deviation = sums.moments()
         if unscaled is None:
@@ -363,12 +396,15 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         return mean, deviation
 
     def _warn_noise(self, sums: MomentSums) -> None:
-        if self.with_std and sums.doubt > 1.0 / 3.0:
+        fewest = float(sums.count.min())
+        doubt = sqrt(sums.noise) / (2.0 * fewest)
+        if self.with_std and doubt > 1.0 / 3.0:
+            of_them = "" if fewest == sums.n_rows else f", of which a column has {fewest:.0f}"
             warn(
                 "the noise of the variances is as large as the variance of values spread evenly "
-                f"between the bounds (standard deviation {sums.doubt:.3g} of a quarter of the "
-                f"squared width, with {sums.n_rows} rows): scales are guesses; use a larger budget "
-                "or fewer columns",
+                f"between the bounds (standard deviation {doubt:.3g} of a quarter of the "
+                f"squared width, with {sums.n_rows} values{of_them}): scales are guesses; use a "
+                "larger budget or fewer columns",
                 UtilityWarning,
             )
 
@@ -387,46 +423,53 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Data; it is not clipped to the bounds.
 
         Returns
         -------
-        scaled : ndarray of shape (n_samples, n_features)
-            Results too large for the floating-point type are the largest number that it has.
+        scaled : ndarray, CSR or CSC array of shape (n_samples, n_features)
+            Missing values stay missing. Results too large for the floating-point type are the
+            largest number that it has.
         """
         check_is_fitted(self, "n_samples_seen_")
-        scaled = np.array(check_features(self, X, reset=False))
+        scaled = self._check_input(X, reset=False).copy()
         largest = np.finfo(scaled.dtype).max
         with np.errstate(all="ignore"):
             if self.with_mean:
                 scaled -= self.mean_
-            if self.with_std:
-                scaled /= self.scale_
-        return np.clip(scaled, -largest, largest, out=scaled)
+            if self.scale_ is not None:
+                entries, scale = entries_and(scaled, self.scale_)
+                entries /= scale
+                np.clip(entries, -largest, largest, out=entries)
+            elif self.with_mean:
+                np.clip(scaled, -largest, largest, out=scaled)
+        return scaled
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[np.floating]:
         """Undo `transform`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Scaled data.
 
         Returns
         -------
-        original : ndarray of shape (n_samples, n_features)
+        original : ndarray, CSR or CSC array of shape (n_samples, n_features)
         """
         check_is_fitted(self, "n_samples_seen_")
-        original = without_data(check_array, X, dtype=(np.float64, np.float32), copy=True)
+        self._check_sparse(X)
+        original = without_data(check_array, X, dtype=FLOATS, copy=True, **_ACCEPTED)
         if original.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {original.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
         with np.errstate(all="ignore"):
-            if self.with_std:
-                original *= self.scale_
+            if self.scale_ is not None:
+                entries, scale = entries_and(original, self.scale_)
+                entries *= scale
             if self.with_mean:
                 original += self.mean_
         return original
@@ -437,5 +480,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = not self.with_mean
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

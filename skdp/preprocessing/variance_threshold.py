@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._counted_moments import plan_counted_moments, release_counted_moments
 from skdp._location import find_location, plan_location, warn_location
+from skdp._moments import plan_moments, release_sums
 from skdp._validation import Interval
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -58,9 +58,9 @@ class DPVarianceThreshold(PrivateSelector):
     Notes
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases
-    one vector: the sums of all columns, of their squares and the counts of the values that are
-    there, clipped to the bounds, with sensitivity ``1.35 * sqrt(n_features)`` in units where bounds
-    are -1 and 1. Without `bounds`, histograms that tell where the columns lie are released before.
+    one vector: the sums of all columns and of their squares, clipped to the bounds, and the numbers
+    of missing values, with sensitivity ``1.25 * sqrt(n_features)`` in units where bounds are -1
+    and 1. Without `bounds`, histograms that tell where the columns lie are released before.
     Public are the shape of X, `bounds` and all parameters. Which columns are kept follows from
     released values only.
 
@@ -87,6 +87,7 @@ class DPVarianceThreshold(PrivateSelector):
         "threshold": [Interval(Real, 0, None, closed="left")],
     }
     _copied = ("variances_",)
+    _sparse = True
 
     def __init__(
         self,
@@ -116,27 +117,25 @@ class DPVarianceThreshold(PrivateSelector):
         if self.bounds is None:
             first, budget = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
             located = plan_location(first, shape.n_features, shape.n_rows)
-        return (*located, plan_counted_moments(budget, shape.n_features, second=True)), {}
+        return (*located, plan_moments(budget, shape.n_features, second=True)), {}
 
-    def _learn(
-        self, X: NDArray[np.floating], bounds: Bounds | None, plan: Plan, options: dict[str, Any]
-    ) -> None:
+    def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
         unknown = np.zeros(X.shape[1], dtype=bool)
         n_rows = plan.shape.n_rows
         if bounds is None:
-            place = find_location(X, **options, missing=True)
+            place = find_location(X, **options)
             advice = "give public `bounds`, more budget or fewer columns"
             warn_location(place, n_rows, options["noise"], "columns", advice)
             unknown, bounds = ~place.found, (place.low, place.high)
-        moments = release_counted_moments(X, *bounds, second=True, **options)
-        variances = np.zeros(X.shape[1]) if moments.variance is None else moments.variance
+        moments = release_sums(X, *bounds, second=True, missing=True, **options)
+        variances, worst = moments.variance, float(moments.doubt.max())
         least = np.full(X.shape[1], self.threshold)
         if self.threshold == 0.0:
-            least = _ABOVE_ZERO * moments.doubt
-        if moments.worst > _HOPELESS:
+            least = _ABOVE_ZERO * moments.variance_doubt
+        if worst > _HOPELESS:
             warn(
                 "all columns are kept: the noise of the variances is as large as the variance of "
-                f"values spread evenly between the bounds (standard deviation {moments.worst:.3g} "
+                f"values spread evenly between the bounds (standard deviation {worst:.3g} "
                 f"of a quarter of the squared width, with {n_rows} rows); use a larger budget or "
                 "fewer columns",
                 UtilityWarning,
