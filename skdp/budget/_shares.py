@@ -49,9 +49,9 @@ def default_shares(steps: dict[str, Any]) -> dict[str, float]:
     A tenth is what a standardisation within public bounds was measured to deserve before a linear
     model: at epsilon 1 it costs half of what scaling by public bounds costs in AUC. A step without
     `bounds` states three tenths: with hundreds of rows finding them is what limits the model (AUC
-    .57 and .76 on pima at epsilon 0.3, .968 and .977 on breast cancer at 1), and with tens of
-    thousands the model has no use for the difference (up to .004 from epsilon 0.1 to 3, within the
-    noise), so the number of rows need not be known. A `DPTableVectorizer`, which does all the
+    .64 and .77 on pima at epsilon 0.3, .964 and .977 on breast cancer at 1), and with tens of
+    thousands the model has no use for the difference (within .0015 from epsilon 0.1 to 3), so the
+    number of rows need not be known. A `DPTableVectorizer`, which does all the
     preparation there is, states a quarter.
     """
     if len(steps) <= 1:
