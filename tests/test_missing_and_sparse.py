@@ -172,7 +172,7 @@ def test_selectors_keep_sparse_data_sparse():
     X = sparse_rows()
     X = sp.csr_array(X.multiply(np.arange(20) != 3))
     y = (np.asarray(X[:, [5]].toarray()).ravel() > 0).astype(int)
-    variances = DPVarianceThreshold(30.0, bounds=(0, 1)).fit(X)
+    variances = DPVarianceThreshold(30.0, threshold=0.015, bounds=(0, 1)).fit(X)
     assert not variances.get_support()[3] and variances.get_support().sum() > 15
     best = DPSelectKBest(8.0, k=2, bounds=(0, 1), classes=[0, 1]).fit(X, y)
     assert best.get_support()[5]
