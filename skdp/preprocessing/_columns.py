@@ -217,17 +217,19 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
 class PrivateSelector(SelectorMixin, PrivateColumns):
     """Base of transformers that keep some of the columns."""
 
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+    _sparse = True
+
+    def transform(self, X: ArrayLike) -> Any:
         """Keep the selected columns.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Data.
 
         Returns
         -------
-        kept : ndarray of shape (n_samples, n_selected_features)
+        kept : ndarray, CSR or CSC array of shape (n_samples, n_selected_features)
         """
         return self._check_input(X)[:, self._get_support_mask()]
 

@@ -108,8 +108,6 @@ class DPSelectKBest(PrivateSelector):
         "y_bounds": [None, "array-like"],
     }
 
-    _sparse = True
-
     def __init__(
         self,
         epsilon: float | PrivacyCost = 1.0,

@@ -87,7 +87,6 @@ class DPVarianceThreshold(PrivateSelector):
         "threshold": [Interval(Real, 0, None, closed="left")],
     }
     _copied = ("variances_",)
-    _sparse = True
 
     def __init__(
         self,
