@@ -28,6 +28,8 @@ def rows(design, n, d, rng):
     X = rng.normal(size=(n, d))
     if design == "correlated":  # 0.5 between any two
         return np.sqrt(0.5) * (X + rng.normal(size=(n, 1)))
+    if design == "heavy":  # Student's t with 3 degrees of freedom
+        return rng.standard_t(3, size=(n, d)) / np.sqrt(3.0)
     if design == "mixed":  # a third binary, a third heavy-tailed
         third = d // 3
         p = np.linspace(0.1, 0.5, third)

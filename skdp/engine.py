@@ -224,6 +224,11 @@ class BoundedRows(ABC):
         tallies = np.sum(self._run(work, self._cache_rows), axis=0)
         self._misfits, self.n_rejected = tallies[:2], int(tallies[2])
 
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """Which records are not blank, or nothing but zeros."""
+        return self._inverse_norm > 0
+
     def misfits(self, name: str) -> BoundedSum:
         """Numbers of rows far longer (`LONG` times) or shorter (`SHORT` times) than the norm."""
         return counts(name, self._misfits, self.neighboring)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -18,11 +19,16 @@ from skdp import (
     DPQuantileRegressor,
     DPRidge,
 )
+from skdp._dense_rows import DenseRows
+from skdp._sparse_rows import SparseRows
+from skdp.engine import Grid
 from skdp.exceptions import UtilityWarning
-from skdp.uncertainty import BinaryOutcomes, ClassOutcomes
+from skdp.linear_model._shapes import count_values
+from skdp.uncertainty import EDGES, BinaryOutcomes, ClassOutcomes
 from skdp.uncertainty.outcomes import Outcomes
 from skdp.uncertainty.population import denoise, simulate_population
 from skdp.uncertainty.replicas import Replicas
+from skdp.uncertainty.shapes import find_shapes
 
 COEF, INTERCEPT = np.array([0.8, -0.5, 0.0]), 0.3
 BOUNDS = (-3.5, 4.1)
@@ -233,6 +239,82 @@ def test_second_moments_are_in_the_units_of_the_features(fit_intercept):
     plain = model("logistic", 1.0, gram_share=0.0).fit(X, y)
     with pytest.raises(AttributeError, match="no second moments"):
         _ = plain.second_moments_
+
+
+# ---------------------------------------------------------------- shapes of features
+
+
+@pytest.mark.parametrize("neighboring", ["add_or_remove", "replace"])
+@pytest.mark.parametrize("home", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_each_value_is_counted_once(home, neighboring):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) * [1.0, 4.0, 0.0]
+    ends = [1e300, -1e300, 11.0, -11.0, 10.99, 0.0, -0.0, 5e-324, -1e-300, 0.25]
+    X[: len(ends), 0] = ends
+    X[11] = X[12] = 0.0
+    weights = np.ones(50, dtype=np.float32)
+    weights[12] = 0.0  # a blank record counts nowhere
+    kind = SparseRows if home is csr_array else DenseRows
+
+    def found(X, weights):
+        settings = {"feature_norm": 1.0, "slack": 2.0, "constant": 0.25, "weights": weights}
+        rows = kind(home(X), neighboring=neighboring, grid=Grid(), **settings)
+        counted = count_values(home(X), rows, 2.0)
+        return counted.total.to_float(1.0), counted.sensitivity
+
+    live = weights > 0
+    values, sensitivity = found(X, weights)
+    places = np.searchsorted(EDGES, X[live] / 2.0, side="right")
+    expected = [np.bincount(column, minlength=len(EDGES) + 1) for column in places.T]
+    assert np.array_equal(values, expected)
+    worst = 0.0
+    for row in range(50):
+        if neighboring == "replace":
+            other = X.copy()
+            other[row] = np.where(X[row] > 3.0, -5.0, 1e6)
+            moved, _ = found(other, weights)
+        else:
+            moved, _ = found(X, np.where(np.arange(50) == row, 0, weights).astype(np.float32))
+        worst = max(worst, ((values - moved) ** 2).sum())
+    assert worst == pytest.approx(sensitivity**2)
+
+
+def test_shapes_are_planned_where_there_will_be_intervals():
+    def names(n_rows=20_000, d=5, n_outputs=1, **settings):
+        plan = DPLogisticRegression(1.0, classes=[0, 1], **settings).plan(n_rows, d, n_outputs)
+        return [release.name for release in plan.releases]
+
+    assert "shapes" in names() and "shapes" in names(n_outputs=3)
+    for settings in (
+        {"uncertainty_share": 0.0},
+        {"gram_share": 0.0},
+        {"class_weight": "balanced"},
+        {"n_rows": 300},
+        {"n_rows": 4_000_000},
+    ):
+        assert "shapes" not in names(**settings)
+
+
+def test_a_shape_is_found_where_it_rises_above_the_noise():
+    rng = np.random.default_rng(0)
+    binary = np.where(rng.random(10_000) < 0.1, 3.0, -1.0 / 3.0)
+    counts = np.array(
+        [
+            np.bincount(np.searchsorted(EDGES, column, side="right"), minlength=len(EDGES) + 1)
+            for column in (binary, rng.normal(size=10_000))
+        ]
+    )
+    noise = rng.normal(size=counts.shape)
+    shape, none = find_shapes(counts + 50.0 * noise, 50.0)
+    assert none is None
+    assert find_shapes(counts + 1e4 * noise, 1e4) == [None, None]
+    normal = rng.normal(size=20_000)
+    values = shape(normal)
+    assert values.mean() == pytest.approx(0.0) and values.std() == pytest.approx(1.0)
+    assert (np.diff(values[np.argsort(normal)]) >= 0.0).all()
+    # A tenth of the values are long, and the others short, as those of the column.
+    assert np.mean(values > 2.0) == pytest.approx(0.1, abs=0.02)
+    assert np.mean(values**3) == pytest.approx(np.mean(binary**3), rel=0.2)
 
 
 # ---------------------------------------------------------------- the simulation

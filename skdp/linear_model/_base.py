@@ -152,6 +152,19 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             raise ValueError(f"feature_norm must be between 1e-150 and 1e150, got {norm:g}")
         return norm
 
+    def _plan_solver(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], SolverSettings]:
+        """Releases of the solver, and its settings, for what is left of the budget."""
+        chosen = {
+            "clip_norm": self.clip_norm,
+            "max_iter": self.max_iter,
+            "gram_share": self.gram_share,
+            "ridge_floor": self.ridge_floor,
+            "learning_rate": self.learning_rate,
+        }
+        return SOLVERS[self.solver].plan(self._loss(shape.n_outputs), shape, budget, chosen)
+
     def plan(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, weighted: bool = False
     ) -> Plan:
@@ -192,18 +205,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             sizes, rest = self._plan_sizes(rest)
             releases.extend(sizes)
         first, rest = self._target_releases(shape, rest)
-        solving, settings = SOLVERS[self.solver].plan(
-            self._loss(n_outputs),
-            shape,
-            rest,
-            {
-                "clip_norm": self.clip_norm,
-                "max_iter": self.max_iter,
-                "gram_share": self.gram_share,
-                "ridge_floor": self.ridge_floor,
-                "learning_rate": self.learning_rate,
-            },
-        )
+        solving, settings = self._plan_solver(shape, rest)
         return Plan(shape, budget, (*releases, *first, *solving), settings.as_dict())
 
     # ---- fit ----

@@ -116,11 +116,15 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):
         with workers(self.n_jobs) as pool, np.errstate(all="ignore"):
             rows = self._bounded_rows(features, plan, pool, weights)
             coef, intercept = self._learn(rows, codes, plan, noise, classes)
+            self._look(features, rows, plan, noise)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
         self._finish(plan, noise, assumptions)
         return self
+
+    def _look(self, X: Any, rows: BoundedRows, plan: Plan, noise: NoiseCore) -> None:
+        """Release what a learned model's intervals need to know of the features."""
 
     def _learn(
         self, rows: BoundedRows, codes: NDArray, plan: Plan, noise: NoiseCore, classes: NDArray

@@ -19,8 +19,8 @@ __all__ = ["IntervalMixin"]
 
 # Intervals are warned of where fits follow the truth less than this, where the mean second moment
 # is below this in units of its noise, where residuals are of one size, and where what clipping
-# does is more than this many standard errors.
-_LEAST_SLOPE, _LEAST_SIGNAL, _ONE_SIZE, _LARGE_CORRECTION = 0.4, 0.4, 0.999, 2.0
+# does is more than this many standard errors, without and with counts of values by size.
+_LEAST_SLOPE, _LEAST_SIGNAL, _ONE_SIZE, _LARGE_CORRECTION = 0.4, 0.4, 0.999, (2.0, 4.0)
 
 FloatArray = NDArray[np.float64]
 
@@ -137,10 +137,11 @@ class IntervalMixin:
                 "the sizes of residuals drown in noise, and are taken to be those of y: use a "
                 "larger uncertainty_share or budget"
             )
-        elif correction.max() > _LARGE_CORRECTION:
+        elif correction.max() > _LARGE_CORRECTION[fit.shapes is not None]:
             text = (
                 f"clipping moves a coefficient by {correction.max():.1f} standard errors, and what "
-                "corrects it takes the features to be normal: use a larger clip_norm or budget"
+                "corrects it rests on the shape of the features, which is taken to be normal where "
+                "nothing else is seen: use a larger clip_norm or budget"
             )
         if text:
             warn(f"intervals are not to be relied upon: {text}", UtilityWarning)

@@ -3,6 +3,8 @@
 # Signatures in `help` show the names of types, not what they stand for.
 from __future__ import annotations
 
+from dataclasses import replace
+from math import sqrt
 from numbers import Real
 from typing import Any
 
@@ -13,8 +15,12 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
+from skdp.engine import BoundedRows
 from skdp.linear_model._classifier import PrivateClassifier
+from skdp.linear_model._shapes import SHAPES, count_values, counts_pay, plan_shapes
 from skdp.losses import LogisticLoss, Loss, SoftmaxLoss
+from skdp.noise import NoiseCore
+from skdp.plan import Plan, PlannedRelease, ProblemShape
 from skdp.uncertainty import BinaryOutcomes, ClassOutcomes, Outcomes, ReleasedFit
 
 __all__ = ["DPLogisticRegression"]
@@ -67,6 +73,11 @@ default="preconditioned-gradient-descent"
     scale_check_share : float in [0, 1), default=0.01
         Share of the budget for a private count of rows that are much longer or shorter than
         `feature_norm`, which warns about unscaled features. 0 turns it off.
+    uncertainty_share : float in [0, 1), default=0.01
+        Share of the budget for private counts of the values of each feature by size, from which
+        `confidence_interval` learns their shape. None are made where there would be no intervals
+        (without second moments, or with class weights), and of more than 16 million values.
+        0 turns them off, and intervals take features to be normal.
     neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
         A record against a blank one (zero-out in the literature; the number of rows is public),
         or one record's contents replaced by others (twice the noise).
@@ -117,8 +128,9 @@ default="preconditioned-gradient-descent"
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, and (epsilon, delta)-DP with the mu of
     `privacy_cost_`. It releases: counts of ill-scaled rows; with `class_weight`, counts of the
-    classes; the matrix of second moments of the clipped rows (not in every plan); the clipped
-    gradient sum of every step. All are exact sums on a grid with exactly rounded Gaussian noise.
+    classes; the matrix of second moments of the clipped rows (not in every plan) and with it
+    counts of values by size; the clipped gradient sum of every step. All are exact sums on a grid
+    with exactly rounded Gaussian noise.
     Public are the number of rows, the shape of X, `classes` and all parameters. Checks of the
     data's values (missing values, unknown labels) answer with an error, which is not covered.
     `predict` and its kin use released values only; `score` compares them with labels and is not
@@ -147,6 +159,7 @@ default="preconditioned-gradient-descent"
     _parameter_constraints: dict[str, Any] = {
         **PrivateClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="right")],
+        "uncertainty_share": [Interval(Real, 0, 1, closed="left")],
     }
     _bound_deviations = 3.0
 
@@ -168,6 +181,7 @@ default="preconditioned-gradient-descent"
         ridge_floor: float | None = None,
         learning_rate: float | None = None,
         scale_check_share: float = 0.01,
+        uncertainty_share: float = 0.01,
         neighboring: str = "add_or_remove",
         max_sample_weight: float = 1.0,
         n_rows: int | None = None,
@@ -189,6 +203,7 @@ default="preconditioned-gradient-descent"
         self.ridge_floor = ridge_floor
         self.learning_rate = learning_rate
         self.scale_check_share = scale_check_share
+        self.uncertainty_share = uncertainty_share
         self.neighboring = neighboring
         self.max_sample_weight = max_sample_weight
         self.n_rows = n_rows
@@ -202,6 +217,23 @@ default="preconditioned-gradient-descent"
         return min(1.0 / self.C, 1e300)
 
     _simulates_targets = True
+
+    def _target_releases(
+        self, shape: ProblemShape, budget: PrivacyCost
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        counted, rest = super()._target_releases(shape, budget)
+        if counted or not (self.uncertainty_share and counts_pay(shape)):
+            return counted, rest
+        shapes, left = plan_shapes(rest, shape, self.uncertainty_share)
+        _, settings = self._plan_solver(shape, left)
+        return ((shapes,), left) if settings.gram_share else ((), rest)
+
+    def _look(self, X: Any, rows: BoundedRows, plan: Plan, noise: NoiseCore) -> None:
+        planned = [release for release in plan.releases if release.name == SHAPES]
+        for release in planned:  # one, or none
+            d = plan.shape.n_features
+            found = noise.release(count_values(X, rows, self._norm(d) / sqrt(d)))
+            self._released_ = replace(self._released_, shapes=found, sigma_shapes=release.sigma)
 
     def _outcomes(self, fit: ReleasedFit) -> Outcomes:
         return BinaryOutcomes() if fit.descent.coefficients.ndim == 1 else ClassOutcomes()

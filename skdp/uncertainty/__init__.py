@@ -8,8 +8,10 @@ from skdp.uncertainty.outcomes import (
     SymmetricOutcomes,
 )
 from skdp.uncertainty.released import ReleasedFit
+from skdp.uncertainty.shapes import EDGES
 
 __all__ = [
+    "EDGES",
     "BinaryOutcomes",
     "Bootstrap",
     "ClassOutcomes",

@@ -1,5 +1,6 @@
 """Confidence intervals of coefficients, by a parametric bootstrap on released values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.uncertainty.outcomes import Outcomes
-from skdp.uncertainty.population import denoise, simulate_population
+from skdp.uncertainty.population import Population, denoise, simulate_population
 from skdp.uncertainty.released import ReleasedFit
 from skdp.uncertainty.replicas import Replicas
+from skdp.uncertainty.shapes import Shape, find_shapes
 
 __all__ = ["Bootstrap", "ConfidenceInterval", "bootstrap"]
 
@@ -19,6 +21,7 @@ _PRECONDITIONERS = 20
 _NO_SLOPE = 1e-6
 # Steps towards the truth without noise, and with that of the preconditioners.
 _ROUNDS = (1, 1, 1, 1, 1, _PRECONDITIONERS)
+_SHAPE_DRAWS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +96,12 @@ def bootstrap(
     truth.
     """
     rng = np.random.default_rng(random_state)
-    population = simulate_population(
-        denoise(fit.moments(), fit.sigma_moments) / fit.n_rows,
-        constant=fit.constant,
-        feature_bound=fit.feature_bound * fit.scale,
-        slack=fit.settings.row_slack,
-        rng=rng,
-    )
+    shapes = None if fit.shapes is None else find_shapes(fit.shapes, fit.sigma_shapes)
+    population = _population(fit, shapes, rng)
     count = _PRECONDITIONERS
     replicas = Replicas(fit, population, outcomes, count, rng)
     found = fit.descent.coefficients
-    truth = found.copy()
-    for n_runs in _ROUNDS:
-        fits = replicas.run(np.repeat(truth[None], n_runs, axis=0))
-        truth = truth + found - fits.mean(axis=0)
+    truth = _truth(replicas, found, _ROUNDS)
     n_runs = -(-n_draws // (2 * count)) * 2 * count
     half = replicas.sampling_noise(truth, n_runs // 2)[:, None]
     errors = np.concatenate([half, -half], axis=1).reshape(n_runs, *truth.shape)
@@ -117,7 +112,50 @@ def bootstrap(
     deviation = (spread @ np.linalg.pinv(slope, rcond=_NO_SLOPE).T).std(axis=0)
     slopes = np.linalg.svd(slope, compute_uv=False)
     least = float(slopes[slopes > _NO_SLOPE * slopes[0]][-1])
-    return Bootstrap(truth + found - average, deviation.reshape(truth.shape), least)
+    deviation = deviation.reshape(truth.shape)
+    if shapes is not None and any(shapes):
+        deviation = np.hypot(deviation, _shape_deviation(fit, outcomes, truth, rng))
+    return Bootstrap(truth + found - average, deviation, least)
+
+
+def _population(
+    fit: ReleasedFit, shapes: Sequence[Shape | None] | None, rng: np.random.Generator
+) -> Population:
+    return simulate_population(
+        denoise(fit.moments(), fit.sigma_moments) / fit.n_rows,
+        constant=fit.constant,
+        feature_bound=fit.feature_bound * fit.scale,
+        slack=fit.settings.row_slack,
+        rng=rng,
+        shapes=shapes,
+    )
+
+
+def _truth(
+    replicas: Replicas, truth: FloatArray, rounds: Sequence[int], start: FloatArray | None = None
+) -> FloatArray:
+    """The truth for which the average fit is the given one."""
+    found, truth = truth, (truth if start is None else start)
+    for n_runs in rounds:
+        fits = replicas.run(np.repeat(truth[None], n_runs, axis=0))
+        truth = truth + found - fits.mean(axis=0)
+    return truth
+
+
+def _shape_deviation(
+    fit: ReleasedFit, outcomes: Outcomes, truth: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """How far the noise of the shapes moves the truth that is found."""
+    assert fit.shapes is not None
+    seed = int(rng.integers(1 << 62))  # all else is the same
+    truths = []
+    for _ in range(_SHAPE_DRAWS):
+        counts = fit.shapes + fit.sigma_shapes * rng.standard_normal(fit.shapes.shape)
+        shapes = find_shapes(counts, np.sqrt(2.0) * fit.sigma_shapes)
+        same = np.random.default_rng(seed)
+        replicas = Replicas(fit, _population(fit, shapes, same), outcomes, 1, same)
+        truths.append(_truth(replicas, fit.descent.coefficients, (1, 1, 1), truth))
+    return np.asarray(np.std(truths, axis=0, ddof=1))
 
 
 def _slope(replicas: Replicas, truth: FloatArray, step: FloatArray) -> FloatArray:

@@ -1,10 +1,13 @@
 """A stand-in for the population of rows, made from released second moments."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skdp.uncertainty.shapes import Shape
 
 __all__ = ["Population", "denoise", "simulate_population"]
 
@@ -64,6 +67,14 @@ def _shortened(rows: FloatArray, norm: float) -> FloatArray:
     return rows * np.minimum(1.0, norm / np.maximum(lengths, 1e-300))[:, None]
 
 
+def _reshape(features: FloatArray, shapes: Sequence[Shape | None]) -> None:
+    """Give columns of normal features other shapes, with their mean and variance, in place."""
+    for column, shape in zip(features.T, shapes, strict=True):
+        deviation = float(column.std())
+        if shape is not None and deviation:
+            column[:] = deviation * shape(column / deviation)
+
+
 def simulate_population(
     moments: FloatArray,
     *,
@@ -71,8 +82,9 @@ def simulate_population(
     feature_bound: float,
     slack: float,
     rng: np.random.Generator,
+    shapes: Sequence[Shape | None] | None = None,
 ) -> Population:
-    """Normal rows whose second moments, once the rows are clipped, are the given ones.
+    """Rows whose second moments, once the rows are clipped, are the given ones.
 
     Parameters
     ----------
@@ -86,6 +98,8 @@ def simulate_population(
         Norm that the solver clips rows to.
     rng : numpy Generator
         Draws the rows.
+    shapes : sequence of Shape or None, default=None
+        Shapes of the features; None for a normal one, and for all.
     """
     d = len(moments) - bool(constant)
     half = max(_ROWS // 2, 4 * d)
@@ -95,10 +109,17 @@ def simulate_population(
     target, mean = moments[:d, :d], np.zeros(d)
     square = target.copy()
     columns = np.full((len(z), 1), constant)[:, : bool(constant)]
+    bounds = np.full(d, feature_bound)
+    if shapes is not None:
+        # Of a rare category, what the bound cuts off is a matter of its unit.
+        bounds[[shape is not None and shape.gaps for shape in shapes]] = np.inf
     for _ in range(_ROUNDS):
         values, vectors = np.linalg.eigh(square - np.outer(mean, mean))
-        features = z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T + mean
-        clipped = np.clip(features, -feature_bound, feature_bound)
+        features = z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        if shapes is not None:
+            _reshape(features, shapes)
+        features += mean
+        clipped = np.clip(features, -bounds, bounds)
         unit = _shortened(np.hstack([clipped, columns]), 1.0)
         seen = unit.T @ unit / len(z)
         square = square + target - seen[:d, :d]

@@ -42,6 +42,10 @@ class ReleasedFit:
         The unit of the targets that the solver saw, in the units of y.
     weighted : bool
         Whether records had weights: sums are then weighted, in units of the largest weight.
+    shapes : ndarray of shape (n_features, n_bins), or None
+        Noisy counts of values of each feature by size, where they were released.
+    sigma_shapes : float
+        Standard deviation of their noise.
     """
 
     descent: Descent
@@ -56,6 +60,8 @@ class ReleasedFit:
     residuals: FloatArray | None = None
     target_unit: float = 1.0
     weighted: bool = False
+    shapes: FloatArray | None = None
+    sigma_shapes: float = 0.0
 
     @property
     def n_features(self) -> int:
