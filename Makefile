@@ -32,6 +32,7 @@ help:
 	@echo 'make test         the tests and their coverage, without the slow ones'
 	@echo 'make test-slow    only the slow statistical tests'
 	@echo 'make audit        attacks on every estimator against what it promises (an hour)'
+	@echo 'make mutations    privacy bugs put into copies of the package, which the tests must catch'
 	@echo 'make fuzz         a hundred thousand hostile inputs for every estimator (20 minutes)'
 	@echo 'make test-oldest  the tests on the oldest supported dependencies (Python 3.11 or 3.12)'
 	@echo 'make lint         ruff and mypy'
@@ -49,10 +50,13 @@ test: $(READY)-tests
 	$(ONE_THREAD) $(PYTEST) -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
 
 test-slow: $(READY)-tests
-	$(ONE_THREAD) $(PYTEST) -m slow $(PYTEST_ARGS)
+	$(ONE_THREAD) $(PYTEST) -m 'slow and not mutation' $(PYTEST_ARGS)
 
 audit: $(READY)-tests
 	$(ONE_THREAD) $(BIN)/python tests/audits.py --csv docs/data/audit.csv
+
+mutations: $(READY)-tests
+	$(ONE_THREAD) $(PYTEST) tests/test_mutations.py -m mutation -rP $(PYTEST_ARGS)
 
 fuzz: $(READY)-tests
 	$(ONE_THREAD) $(BIN)/python tests/fuzzing.py --jobs $(JOBS) $(FUZZ_ARGS)
@@ -118,4 +122,4 @@ $(READY_OLDEST)-tests: $(READY_OLDEST)
 	$(VENV_OLDEST)/bin/python $(INSTALL) constraints/oldest.txt -e '.[tests]'
 	@touch $@
 
-.PHONY: help demo test test-slow audit fuzz test-oldest lint docs coverage dist pins clean
+.PHONY: help demo test test-slow audit mutations fuzz test-oldest lint docs coverage dist pins clean

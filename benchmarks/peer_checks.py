@@ -1,0 +1,88 @@
+"""The privacy checks of skdp on diffprivlib's models.
+
+Run: ``PYTHONPATH=. python benchmarks/peer_checks.py`` in an environment that has diffprivlib and
+what skdp needs (scikit-learn 1.7.2 is the newest that diffprivlib works with). Its bounds, norms
+and classes are declared where it has a parameter for them; its costs are pure epsilon, by rules.
+"""
+
+import argparse
+import csv
+import sys
+import warnings
+
+import numpy as np
+from diffprivlib.accountant import BudgetAccountant
+from diffprivlib.models import (
+    PCA,
+    DecisionTreeClassifier,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    RandomForestClassifier,
+    StandardScaler,
+)
+
+from skdp import PrivacyCost
+from skdp.cost import register_cost_rule
+from skdp.estimator_checks import check_estimator_privacy
+
+LOW, HIGH = np.full(3, -2.0), np.full(3, 2.0)
+BOUNDS = (LOW, HIGH)
+
+
+def models():
+    """Every model with its public facts declared, and with an account where that is offered."""
+    yield LogisticRegression(data_norm=4.0, max_iter=200)
+    yield LogisticRegression(data_norm=4.0, max_iter=200, accountant=BudgetAccountant())
+    yield LogisticRegression(data_norm=4.0, max_iter=200, n_jobs=2)
+    yield LinearRegression(bounds_X=BOUNDS, bounds_y=(-4.0, 4.0))
+    yield LinearRegression(bounds_X=BOUNDS, bounds_y=(-4.0, 4.0), fit_intercept=False)
+    yield GaussianNB(bounds=BOUNDS)
+    yield DecisionTreeClassifier(bounds=BOUNDS, classes=[0, 1])
+    yield RandomForestClassifier(n_estimators=5, bounds=BOUNDS, classes=[0, 1])
+    yield KMeans(n_clusters=3, bounds=BOUNDS)
+    yield PCA(n_components=2, bounds=BOUNDS, data_norm=4.0)
+    yield StandardScaler(bounds=BOUNDS)
+    yield StandardScaler(bounds=(np.zeros(3), HIGH))
+    yield StandardScaler()
+
+
+def label(model):
+    """Name of the class and the settings that are not common to all."""
+    shown = ("accountant", "n_jobs", "fit_intercept")
+    known = model.get_params()
+    texts = [name for name in shown if known.get(name) not in (None, True)]
+    if "bounds" in known and known["bounds"] is None:
+        texts.append("bounds not given")
+    elif "bounds" in known and not np.any(known["bounds"][0]):
+        texts.append("lower bounds 0")
+    return ", ".join([type(model).__name__, *texts])
+
+
+def main():
+    """Check all and print what fails."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--csv", help="file for the results")
+    parser.add_argument("--runs", type=int, default=120)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    for model in models():
+        register_cost_rule(type(model), lambda m: PrivacyCost(0.0, epsilon0=m.epsilon))
+        results = check_estimator_privacy(model, on_fail=None, n_runs=options.runs)
+        failed = [result for result in results if result.status == "failed"]
+        print(f"{label(model)}: {len(failed)} of {len(results)} fail", flush=True)
+        for result in failed:
+            print(f"    {result.check_name}: {result.reason[:110]}", flush=True)
+        rows += [(label(model), r.check_name, r.status, r.reason) for r in results]
+    if options.csv:
+        with open(options.csv, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["model", "check", "status", "reason"])
+            writer.writerows(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
