@@ -363,6 +363,15 @@ class ClipsWithoutScaling(NoisySum):
         return X / np.maximum(norms, 1.0)
 
 
+class DividesByTheNorms(NoisySum):
+    """A huge record makes the noise vanish."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.sum_ = self.sum_ / max(1.0, np.abs(X).max())
+        return self
+
+
 class ClipsDenseOnly(NoisySum):
     def clipped(self, X):
         return X.toarray() if issparse(X) else super().clipped(X)
@@ -444,6 +453,7 @@ DEFECTS = [
     (QuotesLabels(), "check_messages_show_no_values", "target"),
     (NeverClips(), "check_clipping_on_every_path", "rows of 1e9"),
     (ClipsWithoutScaling(), "check_clipping_on_every_path", "rows of 1e300"),
+    (DividesByTheNorms(), "check_clipping_on_every_path", "rows of 1e9"),
     (ClipsDenseOnly(), "check_clipping_on_every_path", "sparse"),
     (ClipsDoubleOnly(), "check_clipping_on_every_path", "float32"),
     (ClipsWithInterceptOnly(), "check_clipping_on_every_path", "no intercept"),
