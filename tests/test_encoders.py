@@ -30,6 +30,7 @@ from skdp import (
     PrivacyBudget,
     PrivacyCost,
     PrivacyLedger,
+    _level_sums,
     non_private,
     privacy_cost,
     privacy_report,
@@ -241,6 +242,23 @@ def test_no_record_moves_the_sums_by_more_than_the_sensitivity(encoder, neighbor
             change += np.sum((mine.get(key, 0.0) - other.get(key, 0.0)) ** 2)
         worst = max(worst, sqrt(change) / mine["claim"])
     assert 0.98 < worst <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
+@for_each
+def test_the_threshold_is_for_the_delta0_that_is_planned_and_charged(encoder, monkeypatch):
+    used = []
+
+    def spy(sigma, n_columns, delta0, *unit):
+        used.append((sigma, n_columns, delta0))
+        return threshold(sigma, n_columns, delta0, *unit)
+
+    monkeypatch.setattr(_level_sums, "threshold", spy)
+    frame, y = table(N)
+    fitted = clone(encoder).fit(frame, y)
+    (release,) = fitted.releases_
+    assert used == [(release.sigma, 3, release.delta0)]
+    assert fitted.privacy_cost_.delta0 == fitted.plan_.cost.delta0 == release.delta0 > 0.0
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")

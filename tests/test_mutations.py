@@ -289,11 +289,22 @@ BUGS = [
         "",
     ),
     Bug(
-        "delta0 of a thresholded histogram not charged",
+        "delta0 of a thresholded histogram not in the plan's cost",
         [("plan.py", "            delta0=total.delta0,\n", "")],
-        "tests/test_proof_page.py tests/test_level_sums.py tests/test_encoders.py "
-        "tests/test_table_vectorizer.py tests/test_privacy_contract.py",
-        "(spent_equals and DPOneHotEncoder) or delta or never_appears",
+        "tests/test_encoders.py::test_the_threshold_is_for_the_delta0_that_is_planned_and_charged",
+        "",
+    ),
+    Bug(
+        "threshold for ten times the delta0 that is charged",
+        [
+            (
+                "preprocessing/_encoder.py",
+                "            delta0=planned.delta0,\n",
+                "            delta0=10.0 * planned.delta0,\n",
+            )
+        ],
+        "tests/test_encoders.py::test_the_threshold_is_for_the_delta0_that_is_planned_and_charged",
+        "",
     ),
     Bug(
         "KFold charged for k - 2 training sets",
