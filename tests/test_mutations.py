@@ -170,16 +170,16 @@ BUGS = [
             )
         ],
         NOTHING_ELSE,
-        "DPLogisticRegression-exposure",
+        "DPPoissonRegressor-exposure or DPHuberRegressor-exposure",
     ),
     Bug(
-        "the number of valid rows kept on the model",
+        "the number of records with a weight kept on the model",
         [
             (
-                "linear_model/_base.py",
-                "        return find_sizes(",
-                "        self.n_valid_ = int(np.count_nonzero(rows.weights))\n"
-                "        return find_sizes(",
+                "linear_model/_classifier.py",
+                "        self.coef_ = np.atleast_2d(coef)\n",
+                "        self.coef_ = np.atleast_2d(coef)\n"
+                "        self.n_weighted_ = int(np.count_nonzero(rows.weights))\n",
             )
         ],
         NOTHING_ELSE,
