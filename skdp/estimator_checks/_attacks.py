@@ -109,7 +109,7 @@ def _refused(subject: Subject, model: Any, size: float) -> bool:
     """Whether such a record is an error: then it cannot move anything."""
     try:
         subject.fit(*_data(subject, size), model=clone(model))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         return True
     return False
 
