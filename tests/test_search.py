@@ -34,7 +34,7 @@ from skdp import (
     privacy_report,
 )
 from skdp.audit import audit_epsilon
-from skdp.model_selection import _search
+from skdp.model_selection import _scores, _search
 from skdp.model_selection._scores import SCORINGS, bounded_score
 from skdp.model_selection._search import _split_rows
 
@@ -395,32 +395,44 @@ def test_predictions_pass_through():
 
 
 @pytest.mark.slow
-def test_an_audit_finds_no_leak():
-    # Claimed for the whole: what is seen are the noisy scores, the choice and the model.
-    rows = np.zeros((20, 1))
-    labels = np.arange(20) % 2
+@pytest.mark.parametrize("place", ["training", "validation", "validation, with too little noise"])
+def test_an_audit_finds_no_leak(place, monkeypatch):
+    # Seen are the noisy scores and the chosen model. The record, the last one, changes its label.
+    n = 300
+    rows = np.resize([-1.0, 1.0], n)[:, None]
+    labels = (rows[:, 0] > 0).astype(int)
+    wanted = place != "training"
+    seed = next(
+        seed
+        for seed in range(50)
+        if (n in _split_rows(np.arange(n + 1), None, 0.25, np.random.RandomState(seed))[1][0])
+        == wanted
+    )
+    if "little" in place:
+        monkeypatch.setattr(_scores._MeanScore, "largest_share", lambda *_: 0.02)
     estimator = DPGridSearchCV(
         clf(max_iter=2, scale_check_share=0.0),
         {"C": [0.1, 1.0]},
-        epsilon=2.0,
+        epsilon=4.0,
+        scoring="accuracy",
         neighboring="replace",
         search_share=0.5,
-        search_random_state=0,
+        search_random_state=seed,
     )
-    validation = _split_rows(np.arange(20), labels, 0.25, np.random.RandomState(0))[1][0]
-    assert len(validation) == 5
 
     def seen(fitted, X, y):
-        return [*fitted.cv_results_["mean_test_score"], *fitted.best_estimator_.coef_.ravel()]
+        model = fitted.best_estimator_
+        return [*fitted.cv_results_["mean_test_score"], model.coef_[0, 0], model.intercept_[0]]
 
     result = audit_epsilon(
         estimator,
         rows,
         labels,
-        neighbor=(([-50.0], 1), ([50.0], 1)),
+        neighbor=(([1.0], 0), ([1.0], 1)),
         observe=seen,
         neighboring="replace",
-        n_runs=2000,
+        n_runs=1200,
         confidence=1 - 1e-7,
     )
-    assert result.epsilon <= 2.0
+    claim = PrivacyCost.from_epsilon(4.0, 1e-5).mu
+    assert (result.mu > claim) == ("little" in place)
