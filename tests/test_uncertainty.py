@@ -386,3 +386,13 @@ def test_second_moments_below_their_noise_are_not_taken_at_their_word():
     assert (found > 0).all() and found[:-1].mean() == pytest.approx(0.5, abs=0.35)
     assert found[-1] == pytest.approx(10.5, abs=3.0)
     assert np.allclose(denoise(truth, 1e-9), truth)
+
+
+def test_a_fit_without_privacy_has_no_intervals_of_the_one_before():
+    rows = np.random.default_rng(0).normal(size=(3000, 3))
+    model = DPRidge(epsilon=5.0, y_bounds=(-6, 6), gram_share=0.2).fit(rows, rows[:, 0])
+    assert model.confidence_interval(n_draws=40).coef.shape == (3, 2)
+    model.set_params(epsilon=np.inf).fit(rows, -rows[:, 0])
+    with pytest.raises(ValueError, match="infinite epsilon"):
+        model.confidence_interval()
+    assert not hasattr(model, "second_moments_")

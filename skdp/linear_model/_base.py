@@ -313,6 +313,10 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
                 UtilityWarning,
             )
 
+    def _finish_non_private(self, plan: Plan, assumptions: tuple[str, ...] = ()) -> None:
+        vars(self).pop("_released_", None)  # of an earlier fit, from which intervals are made
+        super()._finish_non_private(plan, assumptions)
+
     # ---- predict ----
 
     def _linear_predictor(self, X: ArrayLike) -> FloatArray:
