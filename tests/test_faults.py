@@ -7,11 +7,14 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+import registry
 from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
 
 from skdp import DPLogisticRegression, DPRidge, DPStandardScaler, GaussianMechanism, engine
 from skdp.exceptions import PrivacyBudgetError, UtilityWarning
 from skdp.linear_model import _base
+from skdp.noise import NoiseCore
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -117,6 +120,30 @@ def test_a_fit_that_ends_in_an_error_is_charged_and_forgets_the_one_before(seed,
         model.fit(X, X[:, 0])
     assert not hasattr(model, "coef_")
     assert model.privacy_cost_.epsilon() == pytest.approx(2.0)
+
+
+PREPARE = [n for n in registry.CLASSES if hasattr(registry.declared(n).estimator, "transform")]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
+@pytest.mark.parametrize("name", [n for n in PREPARE if n != "GaussianMechanism"])
+def test_a_transformer_whose_fit_failed_is_not_fitted_and_is_charged(name, monkeypatch):
+    entry = registry.declared(name)
+    rows, targets = registry.rows_for(entry, 60)
+    data = (rows,) if targets is None else (rows, targets)
+    model = entry.estimator.fit(*data).set_params(epsilon=3.0)
+    release = NoiseCore.release
+
+    def fail(self, bounded):
+        release(self, bounded)
+        raise MemoryError
+
+    monkeypatch.setattr(NoiseCore, "release", fail)
+    with pytest.raises(MemoryError):
+        model.fit(*data)
+    with pytest.raises(NotFittedError):
+        model.transform(rows)
+    assert model.privacy_cost_.epsilon() == pytest.approx(3.0)
 
 
 def test_a_fit_refused_before_any_release_is_not_charged():

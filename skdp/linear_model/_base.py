@@ -314,7 +314,7 @@ class PrivateLinearModel(IntervalMixin, PrivateLearner):
             )
 
     def _finish_non_private(self, plan: Plan, assumptions: tuple[str, ...] = ()) -> None:
-        vars(self).pop("_released_", None)  # of an earlier fit, from which intervals are made
+        self.__dict__.pop("_released_", None)  # of an earlier fit, from which intervals are made
         super()._finish_non_private(plan, assumptions)
 
     # ---- predict ----

@@ -195,7 +195,7 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
 
     def _check_input(self, X: ArrayLike) -> Any:
         """Data for `transform`, a copy."""
-        check_is_fitted(self, "privacy_cost_")
+        check_is_fitted(self, "releases_")  # the cost is there after a fit that failed, too
         return check_features(self, X, reset=False, **self._accepted).copy()
 
     def _by_twin(self, method: str, X: ArrayLike) -> Any:
@@ -245,7 +245,7 @@ class PrivateSelector(SelectorMixin, PrivateColumns):
         -------
         original : ndarray or sparse array of shape (n_samples, n_features)
         """
-        check_is_fitted(self, "privacy_cost_")
+        check_is_fitted(self, "releases_")
         return without_data(super().inverse_transform, X)
 
 

@@ -321,7 +321,7 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         self._numbers, self._levels = numbers, levels
         self.n_samples_seen_ = plan.shape.n_rows
         for name in ("mean_", "scale_", "units_", "missing_", "categories_"):
-            vars(self).pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit
         if self._twin is None:
             # A scale with an anchor is linear.
             self.mean_ = np.array([column.mean + column.scale.anchor for column in numbers])
