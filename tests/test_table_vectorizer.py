@@ -401,3 +401,11 @@ def test_a_schema_is_written_from_a_public_sample(polars):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
         DPTableVectorizer(schema, epsilon=10.0).fit(sample)
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 5e-324])
+def test_columns_at_the_ends_of_the_floats_have_a_window(value):
+    # Their octaves are beyond the powers that windows end at.
+    X = np.full((400, 2), value)
+    fitted = DPTableVectorizer(schema=Numeric(), epsilon=20.0).fit(X)
+    assert np.isfinite(fitted.transform(X)).all()

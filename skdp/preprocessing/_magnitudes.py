@@ -266,6 +266,7 @@ def read_magnitude(
     has_positive = fit.positive > _SIGN or not has_negative
     low, high = -edge if has_negative else 0.0, edge if has_positive else 0.0
     narrow = has_negative != has_positive and mass > _ONE_SIDED and stop - start <= _NARROW_OCTAVES
+    narrow = narrow and inner < edge  # octaves beyond the largest power share its end
     if narrow:
         low, high = (inner, high) if has_positive else (low, -inner)
     if limits is not None:
