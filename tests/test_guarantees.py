@@ -55,6 +55,8 @@ def planning(name, neighboring):
 def plans_of(entry):
     """Plans for few rows and for many; none for an estimator that only wraps others."""
     estimator = entry.estimator
+    if entry.name in registry.SEARCHES:  # they plan when they know the number of candidates
+        return [registry.fit(estimator, *registry.rows_for(entry)).plan_]
     if not hasattr(estimator, "plan"):
         return []
     classes = len(estimator.get_params().get("classes") or [0, 1])
@@ -77,6 +79,7 @@ def symbols(plan, estimator):
     found = [kind for kind in numbers if not (known and kind.bounds is not None)]
     return {
         "d": d,
+        "K": plan.shape.n_features,  # of a search
         "C": clip,
         "c": clip,
         "L": depth if depth > 5 else 1,
@@ -119,6 +122,7 @@ def test_every_public_estimator_has_an_entry():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
 def test_the_entry_has_what_is_planned_with_its_sensitivity_and_nothing_else(name, neighboring):
     plans = matched(TABLE, name, neighboring)
     for item in TABLE["estimators"][name]["releases"]:
