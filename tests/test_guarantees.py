@@ -122,7 +122,9 @@ def test_every_public_estimator_has_an_entry():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyWarning")
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_the_entry_has_what_is_planned_with_its_sensitivity_and_nothing_else(name, neighboring):
     plans = matched(TABLE, name, neighboring)
     for item in TABLE["estimators"][name]["releases"]:
