@@ -18,6 +18,7 @@ from skdp.linear_model import (
     DPPoissonRegressor,
     DPQuantileRegressor,
     DPRidge,
+    DPRidgeCV,
     DPTweedieRegressor,
 )
 from skdp.mechanism import GaussianMechanism
@@ -65,6 +66,7 @@ __all__ = [
     "DPQuantileTransformer",
     "DPRandomizedSearchCV",
     "DPRidge",
+    "DPRidgeCV",
     "DPRobustScaler",
     "DPSelectKBest",
     "DPSimpleImputer",

@@ -29,6 +29,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "DPQuantileRegressor": {"y_bounds": (-6.0, 6.0)},
     "DPLinearRegression": {"y_bounds": (-6.0, 6.0)},
     "DPRidge": {"y_bounds": (-6.0, 6.0)},
+    "DPRidgeCV": {"y_bounds": (-6.0, 6.0)},
     "DPHuberRegressor": {"y_bounds": (-6.0, 6.0)},
     "DPPoissonRegressor": {"y_bounds": (0.0, 12.0)},
     "DPGammaRegressor": {"y_bounds": (0.0, 12.0)},
@@ -130,6 +131,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "DPTweedieRegressor": {"steep": {"power": 3.0, "max_iter": 5}},
     "DPRidge": {"strong": {"alpha": 1e4, "gram_share": 0.0}},
+    "DPRidgeCV": {
+        "exposure": {"max_sample_weight": 4.0, "y_bounds": None, "epsilon": 20.0},
+        "no-intercept": {"fit_intercept": False, "alphas": [1e4, 1e-3], "max_iter": 6},
+    },
     "DPKBinsDiscretizer": {
         "onehot": {"encode": "onehot", "bounds": None, "epsilon": 20.0},
         "uniform": {"strategy": "uniform", "encode": "onehot-dense", "bounds": None},

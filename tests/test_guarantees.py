@@ -38,13 +38,16 @@ OWN_SETTINGS = {
     "DPOrdinalEncoder": {"max_categories": None},
     "DPTableVectorizer": {"schema": Categorical([-1, 0, 1])},
 }
+# Settings that an estimator refuses: what it then would not release, it needs.
+REFUSED = {"DPRidgeCV": [{"uncertainty_share": 0.0}, {"gram_share": 0.0}]}
 
 
 def planning(name, neighboring):
     """The declared estimator with its variants, and the one with nothing declared."""
     made = [*registry.variants(name), registry.default(name)]
     known = set(registry.make(name).get_params())
-    more = [*(s for s in SETTINGS if set(s) <= known), OWN_SETTINGS.get(name, {})]
+    settings = [s for s in SETTINGS if s not in REFUSED.get(name, [])]
+    more = [*(s for s in settings if set(s) <= known), OWN_SETTINGS.get(name, {})]
     made += [registry.declared(name, **settings) for settings in more]
     return [
         registry.Entry(e.name, e.label, e.estimator.set_params(neighboring=neighboring))

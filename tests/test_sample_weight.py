@@ -182,6 +182,7 @@ PENALTIES = {
     "DPLinearSVC": {"C": 1e-4},
     "DPLinearSVR": {"C": 5e-5},
     "DPRidge": {"alpha": 5e3},
+    "DPRidgeCV": {"alphas": np.array([5e3])},
     "DPHuberRegressor": {"alpha": 3e4},
     "DPPoissonRegressor": {"alpha": 1.0},
     "DPGammaRegressor": {"alpha": 1.0},

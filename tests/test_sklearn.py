@@ -42,7 +42,10 @@ NOISE_FORBIDS = {
 }
 # And without noise: what the twin does not pass itself.
 TWIN_FAILS = dict.fromkeys(EQUIVALENCE, "scikit-learn's own solver does not pass it")
-TWINS_THAT_FAIL = {"DPHuberRegressor", "DPLinearSVC", "DPLinearSVR"}
+TWINS_THAT_FAIL = {
+    **dict.fromkeys(("DPHuberRegressor", "DPLinearSVC", "DPLinearSVR"), TWIN_FAILS),
+    "DPRidgeCV": dict.fromkeys(EQUIVALENCE, "the twin leaves one of several equal records out"),
+}
 
 
 def expected_failures(estimator):
@@ -51,7 +54,7 @@ def expected_failures(estimator):
         return {}
     if estimator.epsilon != inf:
         return NOISE_FORBIDS
-    return TWIN_FAILS if type(estimator).__name__ in TWINS_THAT_FAIL else {}
+    return TWINS_THAT_FAIL.get(type(estimator).__name__, {})
 
 
 def test_every_estimator_is_in_the_registry():
@@ -239,6 +242,7 @@ TRUSTED = {
     "skdp.linear_model.huber.DPHuberRegressor",
     "skdp.linear_model.regression.DPLinearRegression",
     "skdp.linear_model.regression.DPRidge",
+    "skdp.linear_model.ridge_cv.DPRidgeCV",
     "skdp.linear_model.quantile.DPQuantileRegressor",
     "skdp.linear_model.svm.DPLinearSVC",
     "skdp.linear_model.svm.DPLinearSVR",

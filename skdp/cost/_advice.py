@@ -21,7 +21,6 @@ _ADVICE = {
     "LogisticRegressionCV": "use DPLogisticRegression with a given C",
     "MaxAbsScaler": "use DPMinMaxScaler, or a declared function with public bounds",
     "PCA": "use GaussianRandomProjection, which learns nothing",
-    "RidgeCV": "use DPRidge with a given alpha",
     "RidgeClassifier": "use DPLogisticRegression",
     "SGDClassifier": "use DPLogisticRegression or DPLinearSVC",
     "SGDRegressor": "use DPRidge or DPHuberRegressor",

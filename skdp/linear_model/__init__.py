@@ -5,6 +5,7 @@ from skdp.linear_model.huber import DPHuberRegressor
 from skdp.linear_model.logistic import DPLogisticRegression
 from skdp.linear_model.quantile import DPQuantileRegressor
 from skdp.linear_model.regression import DPLinearRegression, DPRidge
+from skdp.linear_model.ridge_cv import DPRidgeCV
 from skdp.linear_model.svm import DPLinearSVC, DPLinearSVR
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "DPPoissonRegressor",
     "DPQuantileRegressor",
     "DPRidge",
+    "DPRidgeCV",
     "DPTweedieRegressor",
 ]

@@ -28,8 +28,7 @@ FloatArray = NDArray[np.float64]
 def _has_intervals(model: Any) -> bool:
     if not model._simulates_targets:
         raise AttributeError(
-            f"{type(model).__name__} has no confidence intervals: its fit says too little of the "
-            "distribution of y to simulate more like it"
+            f"{type(model).__name__} has no confidence intervals: {model._no_intervals}"
         )
     return True
 
@@ -39,6 +38,8 @@ class IntervalMixin:
 
     # Whether `_outcomes` is there.
     _simulates_targets = False
+    # Why it is not.
+    _no_intervals = "its fit says too little of the distribution of y to simulate more like it"
     _released_: ReleasedFit
     coef_: FloatArray
     intercept_: Any

@@ -36,11 +36,21 @@ class Descent:
     stages : tuple
         Numbers of the steps from which on there was another loss, with the loss and the factor
         of the penalty.
+    gradient : ndarray of the shape of the coefficients
+        Mean of the noisy clipped gradients, without the penalty's, of the steps that led to the
+        iterates whose mean the coefficients are.
+    origin : ndarray of the shape of the coefficients
+        Mean of the iterates that those steps started from.
+    averaged : int
+        Number of those steps.
     """
 
     coefficients: FloatArray
     second_moments: FloatArray | None
     stages: tuple[tuple[int, Loss, float], ...]
+    gradient: FloatArray
+    origin: FloatArray
+    averaged: int
 
 
 def unpacked(packed: FloatArray, p: int) -> FloatArray:
@@ -176,7 +186,8 @@ class GradientDescent:
         shape = (rows.n_columns,) if n_outputs is None else (rows.n_columns, n_outputs)
         weights = penalty if n_outputs is None else penalty[:, None]
         theta, velocity = np.zeros(shape), np.zeros(shape)
-        mean, averaged = np.zeros(shape), 0
+        mean, mean_gradient, origin = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        averaged = 0
         first = min(round((1.0 - settings.averaged) * settings.max_iter), settings.max_iter - 1)
         for iteration in range(settings.max_iter):
             # The iterate is a function of released values, so rounding it is free, and makes
@@ -193,13 +204,16 @@ class GradientDescent:
             if loss.zero_sum:
                 # The true gradient sums to zero over the classes; the noise need not.
                 gradient -= gradient.mean(axis=1, keepdims=True)
+            if iteration >= first:
+                averaged += 1
+                mean_gradient += (loss.unit * gradient - mean_gradient) / averaged
+                origin += (theta - origin) / averaged
             total = loss.unit * gradient + weights * theta
             velocity = settings.momentum * velocity + step(total)
             theta = theta - settings.learning_rate * velocity
             if iteration >= first:
-                averaged += 1
                 mean += (theta - mean) / averaged
-        return Descent(mean, moments, tuple(stages))
+        return Descent(mean, moments, tuple(stages), mean_gradient, origin, averaged)
 
     def _preconditioner(
         self,
