@@ -169,7 +169,13 @@ def test_counts_are_what_happens(title):
 @pytest.mark.parametrize("title", BOUNDS)
 def test_bounds_are_never_below_what_happens(title):
     obj, kind, facts = BOUNDS[title]
-    count, fitted = watched(obj, kind)
+    try:
+        count, fitted = watched(obj, kind)
+    except ValueError as error:
+        # Older releases of scikit-learn hand weights on to bags inside of bags, which refuse them.
+        if "support sample weight" not in str(error):
+            raise
+        pytest.skip("this scikit-learn cannot fit it")
     assert count <= privacy_cost(fitted, **facts).gaussian_mu ** 2 * (1 + 1e-12)
     assert count <= privacy_cost(obj, **facts).gaussian_mu ** 2 * (1 + 1e-12)
 

@@ -30,9 +30,9 @@ def error_bounds(errors: ArrayLike, trials: int, risk: float) -> FloatArray:
         One for every number of errors.
     """
     made = np.asarray(errors, dtype=np.float64)
-    return np.where(
-        made < trials, betaincinv(made + 1.0, np.maximum(trials - made, 0.5), 1.0 - risk), 1.0
-    )
+    right = np.maximum(trials - made, 0.5)  # kept positive where every trial was an error
+    # By symmetry from the small tail, which older scipy inverts better than the one near 1.
+    return np.where(made < trials, 1.0 - betaincinv(right, made + 1.0, risk), 1.0)
 
 
 def mu_from_errors(false_alarms: ArrayLike, misses: ArrayLike) -> FloatArray:

@@ -368,11 +368,24 @@ def _errors(sides: tuple[FloatArray, FloatArray], at: FloatArray) -> tuple[Any, 
     return np.sum(sides[0][:, None] > at, axis=0), np.sum(sides[1][:, None] <= at, axis=0)
 
 
+def _between(scores: FloatArray) -> FloatArray:
+    """Candidates half-way between neighbouring scores: evenly by rank, and in the widest gaps.
+
+    A threshold that is itself a score would leave equal scores to rounding.
+    """
+    values = np.unique(scores)
+    if len(values) == 1:
+        return values
+    gaps, middles = np.diff(values), values[:-1] + 0.5 * np.diff(values)
+    ranks = np.unique(np.linspace(0, len(middles) - 1, 99).astype(int))
+    return middles[np.union1d(ranks, np.argsort(gaps)[-20:])]
+
+
 def _thresholds(
     training: tuple[FloatArray, FloatArray], n_counted: int, delta: float, risk: float
 ) -> tuple[float, float]:
     """Thresholds that promise the highest bounds on mu and on epsilon, from the training runs."""
-    at = np.quantile(np.concatenate(training), np.linspace(0.01, 0.99, 99))
+    at = _between(np.concatenate(training))
     share = n_counted / len(training[0])
     alarms, misses = (
         error_bounds(np.round(errors * share), n_counted, 0.5 * risk)
