@@ -7,7 +7,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from skdp import DPStandardScaler, PrivacyCost
-from skdp.preprocessing.standard_scaler import DISJOINT
+from skdp.preprocessing._chunks import DISJOINT
 
 X = np.random.default_rng(0).normal(size=(12_000, 3)) * [1.0, 5.0, 0.1] + [0.0, 20.0, -0.3]
 BOUNDS = (np.array([-5.0, 0.0, -1.0]), np.array([5.0, 40.0, 1.0]))
@@ -60,6 +60,26 @@ def test_the_dearest_chunk_counts():
     scaler = DPStandardScaler(5.0, bounds=BOUNDS).partial_fit(X[:6000])
     scaler.set_params(epsilon=1.0).partial_fit(X[6000:])
     assert scaler.privacy_cost_.mu == PrivacyCost.from_epsilon(5.0, 1e-5).mu
+
+
+def test_a_seed_of_an_earlier_chunk_stays_in_the_cost():
+    scaler = DPStandardScaler(5.0, bounds=BOUNDS, random_state=0).partial_fit(X[:6000])
+    scaler.set_params(random_state=None).partial_fit(X[6000:])
+    assert any("random_state" in text for text in scaler.privacy_cost_.assumptions)
+
+
+def test_a_chunk_that_fails_late_leaves_the_dearest_cost_and_nothing_to_go_on_from(monkeypatch):
+    scaler = DPStandardScaler(5.0, bounds=BOUNDS).partial_fit(X[:6000])
+    with monkeypatch.context() as patch:
+        patch.setattr(DPStandardScaler, "_output_norm", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            scaler.set_params(epsilon=1.0).partial_fit(X[6000:])
+    assert scaler.privacy_cost_.mu == PrivacyCost.from_epsilon(5.0, 1e-5).mu
+    assert DISJOINT in scaler.privacy_cost_.assumptions
+    del scaler.n_samples_seen_  # as it is where the failure comes before it is set
+    with pytest.raises(ValueError, match="earlier chunk failed"):
+        scaler.partial_fit(X[6000:])
+    assert scaler.fit(X).n_samples_seen_ == 12_000
 
 
 @pytest.mark.parametrize(

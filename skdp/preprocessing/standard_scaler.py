@@ -28,6 +28,7 @@ from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
 from skdp.preprocessing._bounds import column_bounds, share_of_budget
+from skdp.preprocessing._chunks import DISJOINT, cost_of_disjoint
 from skdp.preprocessing._sparse_columns import SPARSE_FORMATS, entries_and
 
 __all__ = ["DPStandardScaler"]
@@ -36,7 +37,6 @@ __all__ = ["DPStandardScaler"]
 _LOCATION_SHARE = 0.8
 # What X may be beside a dense array of numbers.
 _ACCEPTED: dict[str, Any] = {"accept_sparse": SPARSE_FORMATS, "ensure_all_finite": "allow-nan"}
-DISJOINT = "no record is in more than one of the chunks given to partial_fit, or to fit before them"
 
 
 def _listed(names: NDArray, most: int = 5) -> str:
@@ -268,10 +268,21 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         ``sqrt(k)`` times that of one `fit`. Without `bounds` the first chunk finds them.
         """
         self._check_parameters()
-        learned = vars(self).get("_sums", {}) if hasattr(self, "n_samples_seen_") else {}
+        learned = vars(self).get("_sums", {})
+        if learned and not hasattr(self, "n_samples_seen_"):
+            raise ValueError(
+                "an earlier chunk failed after it was charged, and what was learned is gone; start "
+                "again with fit, or with a clone"
+            )
         self._learn(X, learned)
         self.privacy_cost_ = self.privacy_cost_.with_assumptions(DISJOINT)
         return self
+
+    def _charge(self, plan: Plan) -> None:
+        earlier = vars(self).get("privacy_cost_") if self._continues else None
+        super()._charge(plan)
+        if earlier is not None:
+            self.privacy_cost_ = cost_of_disjoint(earlier, self.privacy_cost_)
 
     def _learn(self, X: ArrayLike, learned: dict[str, Any]) -> DPStandardScaler:
         """Learn from X, and from the sums of earlier chunks."""
@@ -293,6 +304,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             self._check_chunk(learned, bounds)
         made, cost = (self.releases_, self.privacy_cost_) if learned else ((), None)
         seen = int(learned.get("n_rows", 0))
+        self._continues = bool(learned)
         noise = self._start(plan)
         mean = deviation = None
         self._sums: dict[str, Any] = {"n_rows": seen + plan.shape.n_rows}
@@ -307,8 +319,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
                 self.var_ = np.square(self.scale_)
         self._finish(plan, noise)
         self.releases_ = made + self.releases_
-        if cost is not None and cost.mu > self.privacy_cost_.mu:
-            self.privacy_cost_ = cost
+        if cost is not None:
+            self.privacy_cost_ = cost_of_disjoint(cost, self.privacy_cost_)
         self.output_norm_ = self._output_norm(n_features)
         return self
 
