@@ -142,11 +142,11 @@ def test_what_is_released_without_noise_is_caught():
 
 
 def test_private_models_keep_their_promise_and_the_audit_has_power():
-    model = DPRidge(epsilon=8.0, y_bounds=(-1.0, 1.0))
+    model = DPRidge(epsilon=16.0, y_bounds=(-1.0, 1.0))
     found = audit_epsilon(model, X, Y, neighbor=([0.0, 0.0], 9.0), n_runs=400, confidence=SURE)
     assert found.claim == model.planned_cost()
     assert not found.is_violated
-    assert found.at_confidence(0.99).mu > 0.1  # of 1.67
+    assert found.at_confidence(0.99).mu > 0.1  # of 2.9; 1.2 to 1.6 measured
 
 
 def test_non_private_models_have_no_claim_and_an_unbounded_loss():

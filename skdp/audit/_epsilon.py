@@ -26,6 +26,9 @@ FloatArray = NDArray[np.float64]
 # Part of the runs that finds the attack, and as many as it needs; the others count its errors.
 _TRAINING, _ENOUGH = 0.3, 1500
 _PILOT_RUNS = 80
+# Risk at which thresholds are compared: small enough for the rare errors of extreme thresholds
+# not to be taken at their word, and not so small that few runs show nothing at all.
+_COMPARED_AT = 1e-4
 _BATCHES = 40
 
 
@@ -190,8 +193,8 @@ def audit_epsilon(
     >>> from skdp import DPRidge
     >>> from skdp.audit import audit_epsilon
     >>> X, y = np.zeros((20, 2)), np.zeros(20)
-    >>> model = DPRidge(epsilon=4.0, y_bounds=(-1.0, 1.0))
-    >>> result = audit_epsilon(model, X, y, neighbor=([9.0, 9.0], 1.0), n_runs=400)
+    >>> model = DPRidge(epsilon=16.0, y_bounds=(-1.0, 1.0))
+    >>> result = audit_epsilon(model, X, y, neighbor=([0.0, 0.0], 9.0), n_runs=400)
     >>> 0.0 < result.mu < result.claim.mu and not result.is_violated
     True
     """
@@ -215,7 +218,7 @@ def audit_epsilon(
     attack = _Attack(*(side[:n_training] for side in sides))
     scores = (attack.score(sides[0][n_training:]), attack.score(sides[1][n_training:]))
     found = (attack.score(sides[0][:n_training]), attack.score(sides[1][:n_training]))
-    thresholds = _thresholds(found, len(scores[0]), delta, 1.0 - confidence)
+    thresholds = _thresholds(found, delta)
     mu, epsilon = _bounds(scores, thresholds, delta, 1.0 - confidence)
     n_made = 2 * (n_runs // 2)
     return AuditResult(
@@ -369,7 +372,7 @@ def _errors(sides: tuple[FloatArray, FloatArray], at: FloatArray) -> tuple[Any, 
 
 
 def _between(scores: FloatArray) -> FloatArray:
-    """Candidates half-way between neighbouring scores: evenly by rank, and in the widest gaps.
+    """Candidates half-way between neighbouring scores: evenly by rank, and in the widest gap.
 
     A threshold that is itself a score would leave equal scores to rounding.
     """
@@ -377,19 +380,15 @@ def _between(scores: FloatArray) -> FloatArray:
     if len(values) == 1:
         return values
     gaps, middles = np.diff(values), values[:-1] + 0.5 * np.diff(values)
-    ranks = np.unique(np.linspace(0, len(middles) - 1, 99).astype(int))
-    return middles[np.union1d(ranks, np.argsort(gaps)[-20:])]
+    ranks = np.linspace(0.01, 0.99, 99) * (len(middles) - 1)
+    return middles[np.union1d(ranks.astype(int), [np.argmax(gaps)])]
 
 
-def _thresholds(
-    training: tuple[FloatArray, FloatArray], n_counted: int, delta: float, risk: float
-) -> tuple[float, float]:
+def _thresholds(training: tuple[FloatArray, FloatArray], delta: float) -> tuple[float, float]:
     """Thresholds that promise the highest bounds on mu and on epsilon, from the training runs."""
     at = _between(np.concatenate(training))
-    share = n_counted / len(training[0])
     alarms, misses = (
-        error_bounds(np.round(errors * share), n_counted, 0.5 * risk)
-        for errors in _errors(training, at)
+        error_bounds(errors, len(training[0]), _COMPARED_AT) for errors in _errors(training, at)
     )
     for_mu = at[int(np.argmax(mu_from_errors(alarms, misses)))]
     for_epsilon = at[int(np.argmax(epsilon_from_errors(alarms, misses, delta)))]
