@@ -94,8 +94,8 @@ figure, axis = plt.subplots(figsize=(8, 1.9), layout="constrained")
 left = 0.0
 for entry, part, colour in zip(entries, parts, ["#2f7f86", "#8fb8bc", "#e07a3f"], strict=True):
     axis.barh(0, part, left=left, color=colour, edgecolor="white", linewidth=2)
-    text = f"{entry.number}. {entry.estimator}\n$\\varepsilon$ = {entry.cost.epsilon():.2f}"
-    axis.text(left + part / 2, 0, text, ha="center", va="center", fontsize=8)
+    text = f"{entry.number}.\n{entry.estimator}\n$\\varepsilon$ = {entry.cost.epsilon():.2f}"
+    axis.text(left + part / 2, 0, text, ha="center", va="center", fontsize=6.5)
     left += part
 axis.axvline(1.0, color="0.2", lw=1.5)
 axis.set(xlim=(0, 1.02), yticks=[], xlabel=r"share of the total $\mu^2$ ($\varepsilon$ = 3)")

@@ -30,6 +30,7 @@ for axis, metric, task, limits in [
     axis.axvline(0.0, color="0.3", lw=0.8)
     margin = 0.02 * (limits[1] - limits[0])
     axis.set(xlim=(limits[0] - margin, limits[1] + margin))
+    axis.locator_params(axis="x", nbins=5)
     axis.set_xlabel(f"gap in {'AUC' if metric == 'auc' else 'R2'}")
     axis.set_title(rf"{task}, $\varepsilon = {EPSILON:g}$ (rows of the set)", fontsize=11)
     axis.spines[["top", "right"]].set_visible(False)
