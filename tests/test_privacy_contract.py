@@ -543,6 +543,16 @@ SLACK = {
         ((f"DP{name}Regressor", "level") for name in ("Gamma", "Poisson", "Tweedie")),
         "residuals reach the bound on one side only, unless the fit is far off",
     ),
+    **dict.fromkeys(
+        (
+            (name, "first gradients")
+            for name in (
+                *("DPHuberRegressor", "DPLinearRegression", "DPLinearSVR"),
+                *("DPQuantileRegressor", "DPRidge", "DPRidgeCV"),
+            )
+        ),
+        "whether the same record is near to and far from the scale depends on the noise before it",
+    ),
 }
 
 
