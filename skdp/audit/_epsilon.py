@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -390,9 +391,11 @@ def _thresholds(training: tuple[FloatArray, FloatArray], delta: float) -> tuple[
     alarms, misses = (
         error_bounds(errors, len(training[0]), _COMPARED_AT) for errors in _errors(training, at)
     )
-    for_mu = at[int(np.argmax(mu_from_errors(alarms, misses)))]
-    for_epsilon = at[int(np.argmax(epsilon_from_errors(alarms, misses, delta)))]
-    return float(for_mu), float(for_epsilon)
+    # Not cut off at zero: where all bounds are below it, the least bad one is still the best.
+    for_mu = int(np.argmax(-ndtri(alarms) - ndtri(misses)))
+    bounds = epsilon_from_errors(alarms, misses, delta)
+    for_epsilon = int(np.argmax(bounds)) if np.any(bounds > 0.0) else for_mu
+    return float(at[for_mu]), float(at[for_epsilon])
 
 
 def _bounds(
