@@ -15,11 +15,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, DPRidge, DPStandardScaler, PrivacyCost
+from skdp import DPGridSearchCV, DPLogisticRegression, DPRidge, DPStandardScaler, PrivacyCost
 from skdp.audit import AuditDisplay, audit_epsilon, audit_one_run
 from skdp.audit._bounds import (
     epsilon_from_errors,
     error_bounds,
+    mean_error_bounds,
     mu_from_errors,
     one_run_epsilon,
 )
@@ -57,6 +58,27 @@ def test_error_bounds_are_those_of_clopper_and_pearson():
     assert_allclose(found, expected, rtol=1e-10)
     # By definition: so few errors, or fewer, have the stated probability at the bound.
     assert_allclose(binom.cdf(errors[:4], 100, found[:4]), 0.01, rtol=1e-8)
+
+
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.3, 0.3), (0.02, 0.5), (0.0, 0.2), (0.01, 0.02)])
+def test_bounds_of_the_mean_error_hold_whatever_the_two_rates_are(rates):
+    # In exact probabilities, so there is nothing to chance: all pairs of numbers of errors for
+    # which the bound is below the truth.
+    n, risk = 60, 0.05
+    k = np.arange(n + 1)
+    pairs = binom.pmf(k, n, rates[0])[:, None] * binom.pmf(k, n, rates[1])
+    bounds = mean_error_bounds(k[:, None], k, n, risk)
+    wrong = pairs[bounds < np.mean(rates)].sum()
+    assert wrong <= risk
+    if rates[0] == rates[1]:  # as sharp as whole numbers allow
+        assert wrong > 0.4 * risk
+
+
+def test_the_mean_error_of_equal_rates_is_known_better_than_each():
+    each = error_bounds(460, 1000, 0.005)
+    assert mu_from_errors(*[mean_error_bounds(460, 460, 1000, 0.01)] * 2) > 0.06
+    assert mu_from_errors(each, each) == 0.0
+    assert mean_error_bounds(9, 10, 10, 0.01) == mean_error_bounds(10, 10, 10, 0.01) == 1.0
 
 
 def test_bounds_at_the_true_rates_give_the_true_mu():
@@ -162,6 +184,29 @@ def test_canaries_are_found_and_rows_declared():
     assert "target" in found.neighbor and not found.is_violated
     removed = audit_epsilon(NoisySum(), X + 1.0, neighbor=3, n_runs=100)
     assert removed.neighbor == "row 3"
+
+
+def test_searches_are_audited_with_one_record_in_place_of_another():
+    search = DPGridSearchCV(
+        DPRidge(y_bounds=(-1.0, 1.0), max_iter=1), {"alpha": [0.1, 1.0]}, epsilon=9.0
+    )
+    rows = X + np.linspace(-1.0, 1.0, 20)[:, None]
+    found = audit_epsilon(search, rows, Y, n_runs=40, neighboring="replace", confidence=SURE)
+    assert found.claim == search.planned_cost().to_replace() and not found.is_violated
+    # Another number of rows is another division of them, for all records: found by itself, that
+    # had a mu of 4.3 against a claim of 1.8.
+    with pytest.raises(ValueError, match="neighboring='replace'"):
+        audit_epsilon(search, rows, Y, n_runs=40)
+
+
+def test_a_claim_that_says_nothing_about_the_relation_is_refused():
+    with pytest.raises(ValueError, match="says nothing about 'add_or_remove'"):
+        audit_epsilon(
+            NoisySum(),
+            X,
+            claim=PrivacyCost(1.0, neighboring="replace"),
+            neighboring="add_or_remove",
+        )
 
 
 def test_pipelines_are_seen_through():

@@ -16,16 +16,28 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skdp._progress import with_progress
 from skdp.accounting import PrivacyCost
-from skdp.audit._bounds import epsilon_from_errors, error_bounds, mu_from_errors
-from skdp.audit._neighbors import Neighbors, candidates, declare_rows, neighbors_for
+from skdp.audit._bounds import (
+    epsilon_from_errors,
+    error_bounds,
+    mean_error_bounds,
+    mu_from_errors,
+)
+from skdp.audit._neighbors import (
+    Neighbors,
+    candidates,
+    declare_rows,
+    divides_rows,
+    neighbors_for,
+)
 from skdp.audit._observe import Observer, observer_for
 from skdp.cost import privacy_cost
 
 __all__ = ["AuditResult", "audit_epsilon", "claim_of"]
 
 FloatArray = NDArray[np.float64]
-# Part of the runs that finds the attack, and as many as it needs; the others count its errors.
-_TRAINING, _ENOUGH = 0.3, 1500
+# Part of the runs that finds the attack, and the part that is enough from so many runs on; the
+# others count its errors.
+_TRAINING, _ENOUGH, _OF_MANY = 0.3, 1500, 0.15
 _PILOT_RUNS = 80
 # Risk at which thresholds are compared: small enough for the rare errors of extreme thresholds
 # not to be taken at their word, and not so small that few runs show nothing at all.
@@ -71,6 +83,7 @@ class AuditResult:
     n_runs: int
     scores: tuple[FloatArray, FloatArray] = field(repr=False)
     thresholds: tuple[float, float] = field(repr=False)
+    together: bool = field(repr=False)
 
     def at_confidence(self, confidence: float) -> AuditResult:
         """Return the bounds that hold with another confidence, from the same runs.
@@ -85,7 +98,9 @@ class AuditResult:
         result : AuditResult
             With bounds that are higher for less confidence.
         """
-        mu, epsilon = _bounds(self.scores, self.thresholds, self.delta, 1.0 - confidence)
+        risk = 1.0 - confidence
+        mu = _mu_bound(self.scores, self.thresholds[0], self.together, risk)
+        epsilon = _epsilon_bound(self.scores, self.thresholds[1], self.delta, risk)
         return replace(self, mu=mu, epsilon=epsilon, confidence=confidence)
 
     @property
@@ -151,7 +166,9 @@ def audit_epsilon(
     claim : PrivacyCost, default=None
         What is promised. None: `privacy_cost` of the estimator, if it knows one.
     neighboring : {"add_or_remove", "replace"}, default=None
-        Neighbouring relation. None: that of the claim, or "add_or_remove".
+        Neighbouring relation. None: that of the claim, or "add_or_remove". Under "replace" a claim
+        for "add_or_remove" counts twice; searches and other estimators that divide the rows by
+        their places can be audited in this way only.
     observe : {"auto", "attributes", "outputs"} or callable, default="auto"
         What the attacker sees: all fitted numbers, what the model says about the rows (where
         there are no fitted numbers), or a function of ``(fitted, X, y)`` that returns numbers;
@@ -169,7 +186,8 @@ def audit_epsilon(
     Raises
     ------
     ValueError
-        If a parameter is out of range or the runs are not comparable.
+        If a parameter is out of range, the runs are not comparable, or the estimator divides the
+        rows by their places and is not audited under "replace".
 
     See Also
     --------
@@ -179,6 +197,9 @@ def audit_epsilon(
     -----
     A bound near zero proves nothing: a better attack may exist. A bound above the claim is a
     proof, up to the stated confidence, that the claim is wrong.
+
+    Errors are bounded as binomial numbers (Clopper and Pearson): each of the two rates or, for mu
+    where that promises more, their mean, which is at least ``Phi(-mu / 2)``.
 
     **Privacy.** An audit is made on data that are public or made up; its result is not private.
 
@@ -203,8 +224,12 @@ def audit_epsilon(
         raise ValueError(f"n_runs must be an integer of at least 20, got {n_runs!r}")
     if not 0.5 <= confidence < 1.0:
         raise ValueError(f"confidence must be in [0.5, 1), got {confidence!r}")
-    claim = claim_of(estimator) if claim is None else claim
-    relation = neighboring or (claim.neighboring if claim is not None else "add_or_remove")
+    claim, relation = _promise(claim_of(estimator) if claim is None else claim, neighboring)
+    if claim is not None and relation == "add_or_remove" and divides_rows(estimator):
+        raise ValueError(
+            "the estimator divides the rows by their places, which their number moves and which "
+            "is taken as public: audit with neighboring='replace'"
+        )
     if delta is None:
         delta = claim.reference_delta if claim is not None else 1e-5
     data = X if hasattr(X, "iloc") else np.asarray(X)
@@ -215,15 +240,36 @@ def audit_epsilon(
     else:
         pair = neighbors_for(data, y, neighbor, relation)
     sides = runs.both(pair, n_runs // 2)
-    n_training = max(4, min(int(_TRAINING * (n_runs // 2)), _ENOUGH))
+    n_training = max(4, int(_TRAINING * (n_runs // 2)))
+    n_training = min(n_training, max(_ENOUGH, int(_OF_MANY * (n_runs // 2))))
     attack = _Attack(*(side[:n_training] for side in sides))
     scores = (attack.score(sides[0][n_training:]), attack.score(sides[1][n_training:]))
     found = (attack.score(sides[0][:n_training]), attack.score(sides[1][:n_training]))
-    thresholds = _thresholds(found, delta)
-    mu, epsilon = _bounds(scores, thresholds, delta, 1.0 - confidence)
-    n_made = 2 * (n_runs // 2)
+    for_mu, together = _test_for_mu(found)
+    for_epsilon = _threshold_for_epsilon(found, delta, for_mu)
+    risk = 1.0 - confidence
     return AuditResult(
-        mu, epsilon, delta, confidence, claim, pair.label, n_made, scores, thresholds
+        mu=_mu_bound(scores, for_mu, together, risk),
+        epsilon=_epsilon_bound(scores, for_epsilon, delta, risk),
+        delta=delta,
+        confidence=confidence,
+        claim=claim,
+        neighbor=pair.label,
+        n_runs=2 * (n_runs // 2),
+        scores=scores,
+        thresholds=(for_mu, for_epsilon),
+        together=together,
+    )
+
+
+def _promise(claim: PrivacyCost | None, neighboring: str | None) -> tuple[PrivacyCost | None, str]:
+    """What is promised under the relation that is audited, and that relation."""
+    if claim is None or neighboring in (None, claim.neighboring):
+        return claim, neighboring or (claim.neighboring if claim else "add_or_remove")
+    if neighboring == "replace":
+        return claim.to_replace(), neighboring
+    raise ValueError(
+        f"the claim is for neighboring={claim.neighboring!r} and says nothing about {neighboring!r}"
     )
 
 
@@ -321,13 +367,14 @@ def _comparable(sides: list[list[FloatArray]]) -> list[FloatArray]:
 
 
 def _most_moving(runs: Runner, X: Any, y: Any, relation: str) -> Neighbors:
-    best, moved = None, -np.inf
+    best, moved, refusal = None, -np.inf, None
     for label, neighbor in candidates(runs.estimator, X, y, relation):
         pair = neighbors_for(X, y, neighbor, relation)
         pair.label = label
         try:
             sides = runs.both(pair, _PILOT_RUNS, quiet=True)
-        except ValueError:  # a canary that the estimator refuses
+        except ValueError as error:  # a canary that the estimator refuses
+            refusal = error
             continue
         half = _PILOT_RUNS // 2
         attack = _Attack(sides[0][:half], sides[1][:half])
@@ -336,7 +383,10 @@ def _most_moving(runs: Runner, X: Any, y: Any, relation: str) -> Neighbors:
         if (distance := (second.mean() - first.mean()) / spread) > moved:
             best, moved = pair, distance
     if best is None:
-        raise ValueError("the estimator refused every canary: give one as `neighbor`")
+        raise ValueError(
+            "the estimator refused every canary, the last one for what the error above says: give "
+            "one as `neighbor`"
+        ) from refusal
     return best
 
 
@@ -385,29 +435,45 @@ def _between(scores: FloatArray) -> FloatArray:
     return middles[np.union1d(ranks.astype(int), [np.argmax(gaps)])]
 
 
-def _thresholds(training: tuple[FloatArray, FloatArray], delta: float) -> tuple[float, float]:
-    """Thresholds that promise the highest bounds on mu and on epsilon, from the training runs."""
+def _test_for_mu(training: tuple[FloatArray, FloatArray]) -> tuple[float, bool]:
+    """The test that promises the highest bound on mu, from the training runs."""
+    at, trials = _between(np.concatenate(training)), len(training[0])
+    errors = _errors(training, at)
+    # Not cut off at zero: where all bounds are below it, the least bad one is still the best.
+    each = -sum(ndtri(error_bounds(made, trials, _COMPARED_AT)) for made in errors)
+    mean = -2.0 * ndtri(mean_error_bounds(*errors, trials, _COMPARED_AT))
+    together = bool(np.max(mean) >= np.max(each))
+    return float(at[np.argmax(mean if together else each)]), together
+
+
+def _threshold_for_epsilon(
+    training: tuple[FloatArray, FloatArray], delta: float, otherwise: float
+) -> float:
+    """The threshold that promises the highest bound on epsilon, or another if none does."""
     at = _between(np.concatenate(training))
     alarms, misses = (
-        error_bounds(errors, len(training[0]), _COMPARED_AT) for errors in _errors(training, at)
+        error_bounds(made, len(training[0]), _COMPARED_AT) for made in _errors(training, at)
     )
-    # Not cut off at zero: where all bounds are below it, the least bad one is still the best.
-    for_mu = int(np.argmax(-ndtri(alarms) - ndtri(misses)))
     bounds = epsilon_from_errors(alarms, misses, delta)
-    for_epsilon = int(np.argmax(bounds)) if np.any(bounds > 0.0) else for_mu
-    return float(at[for_mu]), float(at[for_epsilon])
+    return float(at[np.argmax(bounds)]) if np.any(bounds > 0.0) else otherwise
 
 
-def _bounds(
-    scores: tuple[FloatArray, FloatArray],
-    thresholds: tuple[float, float],
-    delta: float,
-    risk: float,
-) -> tuple[float, float]:
-    """Bounds on mu and on epsilon, each wrong with probability `risk` at most."""
-    trials = len(scores[0])
-    alarms, misses = (
-        error_bounds(errors, trials, 0.5 * risk) for errors in _errors(scores, np.array(thresholds))
-    )
-    mu = mu_from_errors(alarms[0], misses[0])
-    return float(mu), float(epsilon_from_errors(alarms[1], misses[1], delta))
+def _mu_bound(
+    scores: tuple[FloatArray, FloatArray], threshold: float, together: bool, risk: float
+) -> float:
+    """Bound on mu that is wrong with probability `risk` at most."""
+    errors, trials = _errors(scores, np.array([threshold])), len(scores[0])
+    if together:
+        alarms = misses = mean_error_bounds(*errors, trials, risk)
+    else:
+        alarms, misses = (error_bounds(made, trials, 0.5 * risk) for made in errors)
+    return float(mu_from_errors(alarms, misses)[0])
+
+
+def _epsilon_bound(
+    scores: tuple[FloatArray, FloatArray], threshold: float, delta: float, risk: float
+) -> float:
+    """Bound on epsilon that is wrong with probability `risk` at most."""
+    errors, trials = _errors(scores, np.array([threshold])), len(scores[0])
+    alarms, misses = (error_bounds(made, trials, 0.5 * risk) for made in errors)
+    return float(epsilon_from_errors(alarms, misses, delta)[0])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-__all__ = ["Neighbors", "candidates", "declare_rows", "neighbors_for"]
+__all__ = ["Neighbors", "candidates", "declare_rows", "divides_rows", "neighbors_for"]
 
 # Canaries are that many times as long as the longest row: any clipping is active.
 _REACH = 100.0
@@ -19,39 +19,55 @@ class Neighbors:
     ----------
     with_record, without : tuple of (X, y)
         The data with the canary; and without it, or with another record in its place.
-    n_rows : int
-        The number of rows that is declared as public.
+    n_rows : int or None
+        The number of rows that is declared as public; None: both sides have as many anyway.
     label : str
         How the pair was made.
     """
 
     def __init__(
-        self, with_record: tuple[Any, Any], without: tuple[Any, Any], n_rows: int, label: str
+        self,
+        with_record: tuple[Any, Any],
+        without: tuple[Any, Any],
+        n_rows: int | None,
+        label: str,
     ) -> None:
         self.sides = (without, with_record)
         self.n_rows = n_rows
         self.label = label
 
 
-def declare_rows(estimator: Any, n_rows: int) -> Any:
+def declare_rows(estimator: Any, n_rows: int | None) -> Any:
     """A clone whose number of rows is declared, wherever that can be, with fresh noise.
 
     Parameters
     ----------
     estimator : estimator
         Anything with `get_params`.
-    n_rows : int
-        Public number of rows.
+    n_rows : int or None
+        Public number of rows; None: nothing is declared.
     """
     made = clone(estimator)
     settings: dict[str, Any] = {}
     for name, value in made.get_params(deep=True).items():
         last = name.rpartition("__")[2]
-        if last == "n_rows" and value is None:
+        if last == "n_rows" and value is None and n_rows is not None:
             settings[name] = n_rows
         elif last == "random_state" and value is not None:
             settings[name] = None
     return made.set_params(**settings)
+
+
+def divides_rows(estimator: Any) -> bool:
+    """Whether an estimator divides the rows by their places, as cross-validation does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything with `get_params`.
+    """
+    names = {name.rpartition("__")[2] for name in estimator.get_params(deep=True)}
+    return not names.isdisjoint({"cv", "validation_fraction"})
 
 
 def neighbors_for(X: Any, y: Any, neighbor: Any, relation: str) -> Neighbors:
@@ -79,7 +95,7 @@ def neighbors_for(X: Any, y: Any, neighbor: Any, relation: str) -> Neighbors:
     if relation == "replace":
         other, canary = neighbor
         first, second = _add(X, y, canary), _add(X, y, other)
-        return Neighbors(first, second, _length(X) + 1, "given records")
+        return Neighbors(first, second, None, "given records")
     return Neighbors(_add(X, y, neighbor), (X, y), _length(X) + 1, "given record")
 
 
