@@ -33,7 +33,7 @@ help:
 	@echo 'make test-slow    only the slow statistical tests'
 	@echo 'make audit        attacks on every estimator against what it promises (an hour)'
 	@echo 'make mutations    privacy bugs put into copies of the package, which the tests must catch'
-	@echo 'make fuzz         a hundred thousand hostile inputs for every estimator (20 minutes)'
+	@echo 'make fuzz         a hundred thousand hostile inputs for every estimator (4 minutes)'
 	@echo 'make test-oldest  the tests on the oldest supported dependencies (Python 3.11 or 3.12)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make docs         the documentation, into docs/_build/html'
