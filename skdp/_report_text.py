@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
+from skdp.base import SEEDED
+
 __all__ = ["html_report", "text_report"]
 
 _STEP = ("step", "estimator", "fits", "mu", "epsilon", "share")
@@ -104,10 +106,7 @@ def _percent(share: float | None) -> str:
 
 def _remarks(report: Any) -> Iterator[tuple[str, Sequence[str]]]:
     names = dict.fromkeys(step.path or step.estimator for step in report.steps if step.is_seeded)
-    seeded = [
-        f"{name}: random_state is set: whoever knows the seed can remove the noise (not private)"
-        for name in names
-    ]
+    seeded = [f"{name}: {SEEDED}" for name in names]
     for heading, texts in zip(_SECTIONS, (report.not_covered, report.public, seeded), strict=True):
         if texts:
             yield heading, texts

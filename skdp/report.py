@@ -145,12 +145,8 @@ class PrivacyReport:
         report : dict
             Of numbers, strings, lists and dicts: ready for JSON, but for infinities.
         """
-        found = _plain(asdict(self))
-        found["steps"] = [
-            {**step, "cost": _plain(asdict(made.cost))}
-            for step, made in zip(found["steps"], self.steps, strict=True)
-        ]
-        return {**found, "total": _plain(asdict(self.total))}
+        found: dict[str, Any] = _plain(asdict(self))
+        return found
 
     def to_frame(self) -> Any:
         """Return the report as a table; needs pandas.
@@ -284,17 +280,21 @@ def _expanded(parts: tuple[CostPart, ...]) -> Iterator[CostPart]:
         if not isinstance(part.estimator, PrivacyBudget):
             yield part
             continue
-        held = getattr(part.estimator, "estimator_", None)
-        inner = cost_parts(part.estimator.configured() if held is None else held)
-        for found in _expanded(inner):
+        budget = part.estimator
+        held = getattr(budget, "estimator_", None)
+        with given_facts(
+            n_classes=budget.n_classes, n_outputs=budget.n_outputs, n_features=budget.n_features
+        ):
+            inner = tuple(_expanded(cost_parts(budget.configured() if held is None else held)))
+        for found in inner:
             path = "__".join(filter(None, [part.path, "estimator", found.path]))
             yield CostPart(path, found.estimator, found.cost, found.times * part.times)
 
 
 def _step(part: CostPart, delta: float, scale: float) -> ReportedStep:
     cost = PrivacyCost.compose([part.cost] * part.times)
-    releases = getattr(part.estimator, "releases_", ()) if part.cost.is_finite else ()
     # An unfitted twin of a fitted part, of a search for instance, has none.
+    releases = getattr(part.estimator, "releases_", ()) if part.cost.is_finite else ()
     return ReportedStep(
         part.path,
         "" if part.estimator is None else type(part.estimator).__name__,

@@ -474,6 +474,23 @@ def test_two_classes_share_a_model_but_two_labels_do_not():
     assert is_root(privacy_cost(clone(obj).fit(X, (X[:, :2] > 0).astype(int))).mu, 2, 0)
 
 
+def test_a_subclass_that_is_given_the_rule_of_its_parent_costs_the_same():
+    # As the assumption of its infinite cost advises.
+    objects = [(obj, facts) for obj, _, _, facts, _ in TABLE.values()]
+    objects += [(kind(clf()), {}) for kind in (RFECV, TunedThresholdClassifierCV)]
+    for obj, facts in {type(obj): (obj, facts) for obj, facts in objects}.values():
+        derived = type("Derived", (type(obj),), {})
+        made = derived(**obj.get_params(deep=False))
+        assert "skdp.cost.register_cost_rule(Derived, " in str(privacy_cost(made).assumptions)
+        register_cost_rule(derived, type(obj))
+        try:
+            found, parents = privacy_cost(made, **facts), privacy_cost(obj, **facts)
+        finally:
+            del _EXACT[derived]
+        assert found.gaussian_mu == parents.gaussian_mu, type(obj)
+        assert len(found.assumptions) == len(parents.assumptions)
+
+
 def test_third_parties_can_ask_for_counts():
     class PerClass(OneVsRestClassifier):
         pass

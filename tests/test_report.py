@@ -107,6 +107,11 @@ def test_counts_reach_the_rules():
     assert report.steps[0].fits == 4
     with pytest.raises(ValueError, match="n_classes"):
         privacy_report(OneVsRestClassifier(clf()))
+    budget = PrivacyBudget(OneVsRestClassifier(clf()), n_classes=4)
+    for obj, outside in ((budget, {}), (budget, {"n_classes": 2}), (PrivacyBudget(budget), {})):
+        report = privacy_report(obj, **outside)
+        assert report.steps[0].fits == 4
+        assert report.total == privacy_cost(budget)
 
 
 def test_what_is_not_covered_public_and_seeded_is_told_apart():

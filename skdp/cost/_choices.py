@@ -1,6 +1,7 @@
 """Rules for what chooses: features, thresholds, calibrations, labels."""
 
 from collections.abc import Iterator
+from functools import partial
 from math import ceil
 from numbers import Integral
 from typing import Any
@@ -39,15 +40,15 @@ _NOT_PRIVATE = {
 
 def register() -> None:
     """Register the rules of this module."""
-    for cls in _NOT_PRIVATE:
-        register_cost_rule(cls, _not_private)
+    for cls, why in _NOT_PRIVATE.items():
+        register_cost_rule(cls, partial(_not_private, why))
     register_cost_rule(FixedThresholdClassifier, _fixed_threshold)
     register_cost_rule(RFE, _rfe)
     register_cost_rule(SelectFromModel, _select_from_model)
 
 
-def _not_private(obj: Any) -> PrivacyCost:
-    return PrivacyCost.infinite(f"{type(obj).__name__} {_NOT_PRIVATE[type(obj)]}")
+def _not_private(why: str, obj: Any) -> PrivacyCost:
+    return PrivacyCost.infinite(f"{type(obj).__name__} {why}")
 
 
 def _fixed_threshold(obj: Any) -> Iterator[Fit]:

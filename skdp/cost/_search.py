@@ -227,9 +227,9 @@ def _candidates(search: Any) -> Candidates:
     """
     if hasattr(search, "cv_results_"):
         return _grouped(search.estimator, search.cv_results_["params"])
-    if type(search) is GridSearchCV:
+    if isinstance(search, GridSearchCV):
         return _grid(search.estimator, search.param_grid)
-    if type(search) is RandomizedSearchCV:
+    if isinstance(search, RandomizedSearchCV):
         return _sample(search, search.n_iter)
     return _halving(search)
 

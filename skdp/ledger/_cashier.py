@@ -15,7 +15,7 @@ from skdp.ledger._describe import describe
 from skdp.ledger._mechanisms import attach
 from skdp.ledger._store import Store
 
-__all__ = ["Cashier"]
+__all__ = ["Cashier", "numbers"]
 
 
 class Cashier:
@@ -74,7 +74,7 @@ class Cashier:
     def use(self, number: int, label: str, paid: int, name: str, cost: PrivacyCost) -> None:
         """Take one of the releases that a charge has paid for, or charge one more."""
         if not self.store.use(number, label, paid):
-            entry = {"estimator": name, "parameters": {"charge": number}, **_numbers(cost)}
+            entry = {"estimator": name, "parameters": {"charge": number}, **numbers(cost)}
             self.grant({**entry, "assumptions": []}, cost, "released")
 
     def charge_anyway(self, estimator: Any, asked: Amount, assumptions: tuple[str, ...]) -> int:
@@ -156,14 +156,15 @@ class Cashier:
             )
 
 
+def numbers(cost: PrivacyCost) -> dict[str, float]:
+    """What a cost is made of, for JSON."""
+    return {"mu": cost.gaussian_mu, "epsilon0": cost.epsilon0, "delta0": cost.delta0}
+
+
 def _entry(estimator: Any, cost: PrivacyCost, assumptions: tuple[str, ...]) -> dict[str, Any]:
     return {
         "estimator": type(estimator).__name__,
         "parameters": describe(estimator),
-        **_numbers(cost),
+        **numbers(cost),
         "assumptions": list(assumptions),
     }
-
-
-def _numbers(cost: PrivacyCost) -> dict[str, float]:
-    return {"mu": cost.gaussian_mu, "epsilon0": cost.epsilon0, "delta0": cost.delta0}

@@ -19,7 +19,7 @@ from skdp.accounting import PrivacyCost
 from skdp.cost import privacy_cost
 from skdp.ledger._admission import Accept, checked_accept
 from skdp.ledger._caps import UNITS, Amount, Caps
-from skdp.ledger._cashier import Cashier
+from skdp.ledger._cashier import Cashier, numbers
 from skdp.ledger._entry import COLUMNS, LedgerEntry, as_dict, html_table
 from skdp.ledger._mechanisms import attach
 from skdp.ledger._store import Store, create
@@ -396,8 +396,8 @@ class PrivacyLedger:
         Returns
         -------
         frame : pandas.DataFrame
-            Columns ``number``, ``time``, ``estimator``, ``parameters``, ``mu``, ``epsilon`` (at
-            the ledger's delta), ``accepted``, ``state``.
+            By ``number``: columns ``time``, ``estimator``, ``parameters``, ``mu``, ``epsilon0``,
+            ``delta0``, ``epsilon`` (at the ledger's delta), ``accepted``, ``state``.
         """
         import pandas as pd
 
@@ -424,8 +424,8 @@ class PrivacyLedger:
                 "dataset": store.dataset,
                 "created": store.created,
                 **asdict(store.caps),
-                "spent": _numbers(self.spent),
-                "remaining": _numbers(self.remaining()),
+                "spent": numbers(self.spent),
+                "remaining": numbers(self.remaining()),
                 "charges": [as_dict(entry, store.caps.delta) for entry in self.history()],
             },
             indent=2,
@@ -470,10 +470,6 @@ _DEFAULTS: dict[str, Any] = {
     "neighboring": "add_or_remove",
     "unit": "record",
 }
-
-
-def _numbers(cost: PrivacyCost) -> dict[str, float]:
-    return {"mu": cost.gaussian_mu, "epsilon0": cost.epsilon0, "delta0": cost.delta0}
 
 
 def _requested(given: dict[str, Any]) -> Caps:
