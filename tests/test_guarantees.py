@@ -37,6 +37,7 @@ OWN_SETTINGS = {
     "DPOneHotEncoder": {"min_frequency": None},
     "DPOrdinalEncoder": {"max_categories": None},
     "DPTableVectorizer": {"schema": Categorical([-1, 0, 1])},
+    **dict.fromkeys(registry.SEARCHES, {"scoring": "roc_auc"}),
 }
 # Settings that an estimator refuses: what it then would not release, it needs.
 REFUSED = {"DPRidgeCV": [{"uncertainty_share": 0.0}, {"gram_share": 0.0}]}
@@ -82,7 +83,8 @@ def symbols(plan, estimator):
     found = [kind for kind in numbers if not (known and kind.bounds is not None)]
     return {
         "d": d,
-        "K": plan.shape.n_features,  # of a search
+        "K": plan.shape.n_features,  # of a search, as n is
+        "n": plan.shape.n_rows,
         "C": clip,
         "c": clip,
         "L": depth if depth > 5 else 1,
