@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from scipy.stats import norm
+
+from skdp import PrivacyCost
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
@@ -59,3 +62,10 @@ def test_every_make_target_that_a_page_names_exists():
     for text in [readme(), *(page.read_text("utf-8") for page in PAGES)]:
         for target in re.findall(r"(?:``?|^)make ([a-z-]+)", text, re.MULTILINE):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_what_the_best_test_finds_is_what_the_pages_say():
+    mu = PrivacyCost.from_epsilon(1.0, 1e-5).mu
+    power = [f"{100 * norm.cdf(norm.ppf(0.05) + k * mu):.1f}%" for k in (1, 2)]
+    for text in (readme(), (ROOT / "docs" / "threat_model.rst").read_text("utf-8")):
+        assert re.findall(r"\d+\.\d%", text)[:2] == power

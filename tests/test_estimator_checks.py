@@ -5,7 +5,9 @@ published library, or is next to one.
 """
 
 import itertools
+import re
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -486,8 +488,10 @@ def test_the_check_fails_where_its_defect_is(estimator, name, message):
         run(estimator, name)
 
 
-def test_every_check_is_shown_to_fail():
+def test_every_check_is_shown_to_fail_and_is_on_the_page():
     assert {name for _, name, _ in DEFECTS} == set(NAMES)
+    page = (Path(__file__).parents[1] / "docs" / "trust.rst").read_text("utf-8")
+    assert re.findall(r"^``(check_\w+)``  ", page, re.MULTILINE) == NAMES
 
 
 @parametrize_with_privacy_checks([NoisySum(), NoisyCounts(), Weighted()], released=released)

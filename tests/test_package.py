@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -209,8 +210,11 @@ def test_imports_go_one_way(module):
     assert order_violations(tree_of(module), module) == []
 
 
-def test_the_import_order_names_each_module_once():
+def test_the_import_order_names_each_module_once_and_so_does_the_guide():
     assert len(ORDER) == len(set(ORDER))
+    guide = (ROOT / "docs" / "developer.rst").read_text("utf-8").split("Reason to exist")[1]
+    cells = re.findall(r"^   \* - (``.*)$", guide, re.MULTILINE)
+    assert re.findall(r"``(\w+)``", " ".join(cells)) == ORDER
 
 
 @pytest.mark.parametrize(
