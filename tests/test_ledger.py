@@ -324,6 +324,49 @@ def test_other_methods_than_fit_are_charged_in_a_block(ledger):
     assert ledger.history()[0].state == "released"
 
 
+@pytest.mark.parametrize(
+    ("estimator", "first", "again"),
+    [
+        (DPStandardScaler(epsilon=0.2, bounds=(-5, 5)), "fit", "fit_transform"),
+        (DPStandardScaler(epsilon=0.2, bounds=(-5, 5)), "partial_fit", "fit"),
+        (GaussianMechanism(epsilon=0.2, clip_norm=1.0), "fit_transform", "fit"),
+        (GridSearchCV(ridge(0.05), {"alpha": [1.0, 2.0]}, cv=KFold(2)), "fit", "fit"),
+        (PrivacyBudget(make_pipeline(Normalizer(), ridge(1.0)), epsilon=0.2), "fit", "fit"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_charge_is_for_one_fit(ledger, estimator, first, again):
+    with ledger.charge(estimator, accept=True) as model:
+        pickle.dumps(copy.deepcopy(model))
+        getattr(model, first)(X, Y)
+        pickle.dumps(copy.deepcopy(model))
+        learned = {n: v for n, v in vars(model).items() if n.endswith("_")}
+        with pytest.raises(PrivacyBudgetError, match="one fit, which was made"):
+            getattr(model, again)(X, Y)
+        assert {n: v for n, v in vars(model).items() if n.endswith("_")} == learned
+    assert ledger.history()[0].state == "released"
+    assert not {"fit", "fit_transform", "partial_fit"} & set(vars(model))
+    getattr(model, again)(X, Y)  # outside of the ledger
+
+
+def test_a_fit_that_failed_in_a_block_is_not_tried_again(ledger):
+    with ledger.charge(ridge()) as model:
+        with pytest.raises(ValueError):
+            model.fit(X, Y[:-1])
+        with pytest.raises(PrivacyBudgetError, match="one fit"):
+            model.fit(X, Y)
+    assert ledger.history()[0].cost.epsilon() == pytest.approx(0.3)
+
+
+def test_chunks_in_a_block_are_one_fit(ledger):
+    scaler = DPStandardScaler(epsilon=0.2, bounds=(-5, 5))
+    with ledger.charge(scaler, accept="more than one of the chunks") as model:
+        for chunk in np.array_split(X, 2):
+            model.partial_fit(chunk)
+    assert model.n_samples_seen_ == len(X)
+    assert ledger.spent.epsilon() == pytest.approx(0.2)
+
+
 def test_a_clone_is_fitted(ledger):
     model = ridge()
     fitted = ledger.fit(model, X, Y)

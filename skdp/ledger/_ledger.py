@@ -22,6 +22,7 @@ from skdp.ledger._caps import UNITS, Amount, Caps
 from skdp.ledger._cashier import Cashier, numbers
 from skdp.ledger._entry import COLUMNS, LedgerEntry, as_dict, html_table
 from skdp.ledger._mechanisms import attach
+from skdp.ledger._one_fit import one_fit
 from skdp.ledger._store import Store, create
 
 __all__ = ["PrivacyLedger"]
@@ -293,12 +294,13 @@ class PrivacyLedger:
         Yields
         ------
         model : estimator
-            An unfitted clone. Fit it once.
+            An unfitted clone. Fit it once: a second fit in the block is refused, also where the
+            first one failed. Later ones are fits outside of the ledger.
 
         Raises
         ------
         PrivacyBudgetError, PrivacyLedgerError
-            As for `fit`.
+            As for `fit`; and by a second fit in the block, before it touches the data.
 
         Examples
         --------
@@ -318,7 +320,8 @@ class PrivacyLedger:
         cost = privacy_cost(model)
         number = self._cashier.reserve(model, cost, accept)
         try:
-            yield model
+            with one_fit(model):
+                yield model
         except BaseException:
             self._cashier.fail(number, model, cost)
             raise
