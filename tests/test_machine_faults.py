@@ -19,15 +19,19 @@ from itertools import combinations
 import numpy as np
 import pytest
 import registry
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 import skdp.noise
 from skdp import (
+    DPGridSearchCV,
     DPLogisticRegression,
     DPRidge,
     DPStandardScaler,
     GaussianMechanism,
+    PrivacyBudget,
     PrivacyLedger,
     _entropy,
     privacy_cost,
@@ -77,6 +81,25 @@ def test_an_interrupted_fit_is_charged_and_shows_nothing(model, monkeypatch):
     assert not learned & set(vars(fitted))
     monkeypatch.undo()
     assert learned <= set(vars(fitted.fit(X, Y)))
+
+
+RIDGE = DPRidge(y_bounds=(-3, 3), max_iter=2)
+SEVERAL = [
+    PrivacyBudget(make_pipeline(DPStandardScaler(bounds=(-5, 5)), RIDGE), epsilon=0.1),
+    DPGridSearchCV(RIDGE, {"alpha": [1.0, 2.0]}, epsilon=0.1),
+]
+
+
+@pytest.mark.parametrize("model", SEVERAL, ids=lambda m: type(m).__name__)
+def test_several_fits_that_are_interrupted_are_charged_and_show_nothing(model, monkeypatch):
+    fitted = clone(model).fit(X, X[:, 0]).set_params(epsilon=5.0)
+    made = interrupted_at(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X, X[:, 0])
+    assert len(made) == 3
+    assert privacy_cost(fitted).epsilon() == pytest.approx(5.0)
+    with pytest.raises(NotFittedError):
+        fitted.predict(X)
 
 
 def test_ctrl_c_before_the_first_release_costs_nothing(monkeypatch):

@@ -353,6 +353,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         """
         estimator = self._checked("fit", params)
         check_counts(y, self.n_classes, self.n_outputs)
+        self._forget()
         guarded(estimator.fit, X, y, **self._routed("fit", params))
         return self._keep(estimator)
 
@@ -376,6 +377,7 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
         estimator = self._checked("fit_transform", params)
         check_counts(y, self.n_classes, self.n_outputs)
         routed = self._routed("fit_transform", params)
+        self._forget()
         transformed = guarded(estimator.fit_transform, X, y, **routed)
         self._keep(estimator)
         return transformed
@@ -406,6 +408,10 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
                 PrivacyWarning,
             )
         return estimator
+
+    def _forget(self) -> None:
+        """Drop an earlier fit: its cost is not that of one that breaks off after its releases."""
+        self.__dict__.pop("estimator_", None)
 
     def _keep(self, estimator: Any) -> PrivacyBudget:
         budget = self._total(self._private_steps()[0])

@@ -228,6 +228,8 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         n_rows = _length(validation[0])
         plan = self._plan(score, n_rows, len(models), search)
 
+        # The cost of an earlier fit is not that of one that breaks off after its releases.
+        self.__dict__.pop("best_estimator_", None)
         run = Parallel(n_jobs=self.n_jobs)
         sums = run(delayed(_sums)(model, score, training, validation) for model in models)
         released = score.together(sums, n_rows, self.neighboring)
