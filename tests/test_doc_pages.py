@@ -69,3 +69,20 @@ def test_what_the_best_test_finds_is_what_the_pages_say():
     power = [f"{100 * norm.cdf(norm.ppf(0.05) + k * mu):.1f}%" for k in (1, 2)]
     for text in (readme(), (ROOT / "docs" / "threat_model.rst").read_text("utf-8")):
         assert re.findall(r"\d+\.\d%", text)[:2] == power
+
+
+def seeded(text):
+    """Private estimators that are made with a seed, as far as they are called."""
+    inside = r"(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*?"
+    names = r"(?:DP[A-Z]\w+|GaussianMechanism|PrivacyBudget)"
+    return re.findall(rf"\b{names}\({inside}\brandom_state=", text)
+
+
+def test_no_example_seeds_its_noise():
+    assert seeded("DPRidge(y_bounds=(0, max(1, (2))), random_state=0)")
+    assert not seeded("DPGridSearchCV(DPRidge(), search_random_state=0), split(random_state=0)")
+    code = [*(ROOT / "examples").glob("*.py"), *(ROOT / "skdp").rglob("*.py")]
+    shown = {path.name: seeded(path.read_text("utf-8")) for path in [*PAGES, *code]}
+    shown = {name: found for name, found in shown.items() if found}
+    assert shown == {"user_guide.rst": ["DPRidge(random_state="]}  # which shows what it costs
+    assert not seeded(readme())

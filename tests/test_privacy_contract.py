@@ -16,7 +16,7 @@ import warnings
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from math import isqrt
+from math import isqrt, nan, sqrt
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from joblib import Parallel, delayed
+from scipy.sparse import csr_array
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
@@ -210,6 +211,12 @@ def test_noise_has_the_planned_scale(entry):
 # ---------------------------------------------------------------- nothing else leaves
 
 
+def allows_missing(estimator):
+    """Whether all of it takes missing values: of a pipeline the tags tell the first step's mind."""
+    tags = estimator.__sklearn_tags__()
+    return tags.input_tags.allow_nan and not hasattr(estimator, "predict")
+
+
 def unlike(entry, X, y):
     """Data sets of the same shape that conform to the same declared facts, and little else."""
     n = len(X)
@@ -221,6 +228,10 @@ def unlike(entry, X, y):
         "far": 1e6 + X[::-1],
         "sorted": np.sort(X, axis=0),
     }
+    if allows_missing(entry.estimator):
+        rows["holes"] = np.where(
+            generator.random(X.shape) < np.linspace(0, 0.5, X.shape[1]), nan, X
+        )
     if y is None:
         return [(other, None) for other in rows.values()]
     if registry.has_labels(entry.estimator):
@@ -230,7 +241,7 @@ def unlike(entry, X, y):
         targets = [np.zeros_like(y), y * 1e300, np.full_like(y, -1e-300), y[::-1] + 50, -y]
         if registry.positive_targets(entry.estimator):
             targets = [np.maximum(np.abs(target), 5e-324) for target in targets]
-    return list(zip(rows.values(), targets, strict=True))
+    return list(zip(rows.values(), [*targets, y][: len(rows)], strict=True))
 
 
 def fit_on_noise(estimator, X, y, queries):
@@ -254,6 +265,9 @@ def test_nothing_but_noisy_sums_leaves_the_data(entry, neighboring):
     assert len(want[0]) > 20
     for other, targets in unlike(entry, X, y):
         assert fit_on_noise(estimator, other, targets, queries) == want
+    if estimator.__sklearn_tags__().input_tags.sparse:
+        for stored in (X, np.zeros_like(X)):  # how many entries are stored is data
+            assert fit_on_noise(estimator, csr_array(stored), y, queries) == want
 
 
 @pytest.mark.parametrize("name", sorted(registry.CLASSES))
@@ -617,6 +631,14 @@ def test_the_whole_path_attains_its_cost(label):
     entry.estimator.set_params(**settings)
     worst, mu = worst_cases(entry, "add_or_remove", n_rows=400)
     assert worst.check_path(mu) > 0.98 * mu**2
+
+
+@pytest.mark.parametrize(("classes", "largest"), [([0, 1], 1.0), ([0, 1, 2], sqrt(2.0))])
+def test_no_noise_is_added_for_gradients_that_cannot_be(classes, largest):
+    model = registry.make("DPLogisticRegression", classes=classes, clip_norm=50.0)
+    plan = model.plan(1000, 3, 1 if len(classes) == 2 else len(classes))
+    (gradient,) = [release for release in plan.releases if release.name == "gradient"]
+    assert gradient.sensitivity == largest * plan.settings["row_slack"]
 
 
 def gram_entry():
