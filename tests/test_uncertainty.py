@@ -279,6 +279,17 @@ def test_each_value_is_counted_once(home, neighboring):
     assert worst == pytest.approx(sensitivity**2)
 
 
+@pytest.mark.parametrize("deviation", [1e-100, 1.0, 1e100])
+def test_values_are_counted_alike_in_either_precision(deviation):
+    X = np.array([[0.0, 0.3, -2.0], [-0.0, 7.0, 1e-30], [1e30, 0.0, -1e30]], dtype=np.float32)
+    settings = {"feature_norm": 1.0, "slack": 2.0, "constant": 0.25, "neighboring": "replace"}
+    found = [
+        count_values(values, DenseRows(values, grid=Grid(), **settings), deviation).total
+        for values in (X, X.astype(np.float64))
+    ]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
 def test_shapes_are_planned_where_there_will_be_intervals():
     def names(n_rows=20_000, d=5, n_outputs=1, **settings):
         plan = DPLogisticRegression(1.0, classes=[0, 1], **settings).plan(n_rows, d, n_outputs)

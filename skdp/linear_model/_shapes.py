@@ -66,7 +66,8 @@ def count_values(X: Any, rows: BoundedRows, deviation: float) -> BoundedSum:
     values = np.zeros(width * d, dtype=np.int64)
     for part in iter_blocks(n_rows, max(1, _BLOCK_ENTRIES // d)):
         block = X[part].toarray() if issparse(X) else X[part]
-        block = block[rows.live[part]] * (1.0 / (deviation * _STEP))
+        # In float32 a large factor would be inf, and zeros times it no numbers.
+        block = np.multiply(block[rows.live[part]], 1.0 / (deviation * _STEP), dtype=np.float64)
         np.clip(block, -top - 1.0, float(top), out=block)
         places = np.floor(block).astype(np.int64) + offsets
         values += np.bincount(places.ravel(), minlength=len(values))

@@ -229,11 +229,10 @@ default="preconditioned-gradient-descent"
         return ((shapes,), left) if settings.gram_share else ((), rest)
 
     def _look(self, X: Any, rows: BoundedRows, plan: Plan, noise: NoiseCore) -> None:
-        planned = [release for release in plan.releases if release.name == SHAPES]
-        for release in planned:  # one, or none
-            d = plan.shape.n_features
+        if noise.plans(SHAPES):
+            d, sigma = plan.shape.n_features, noise.sigma(SHAPES)
             found = noise.release(count_values(X, rows, self._norm(d) / sqrt(d)))
-            self._released_ = replace(self._released_, shapes=found, sigma_shapes=release.sigma)
+            self._released_ = replace(self._released_, shapes=found, sigma_shapes=sigma)
 
     def _outcomes(self, fit: ReleasedFit) -> Outcomes:
         return BinaryOutcomes() if fit.descent.coefficients.ndim == 1 else ClassOutcomes()
