@@ -1,7 +1,7 @@
 """Losses of generalised linear models, pointwise in the linear predictor.
 
 A loss knows nothing of rows, noise or privacy. Adding one means writing its residual (the
-derivative in the linear predictor), a bound of its curvature and its inverse link.
+derivative in the linear predictor) and a bound of its curvature.
 """
 
 from abc import ABC, abstractmethod
@@ -9,7 +9,6 @@ from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 __all__ = [
     "HuberLoss",
@@ -81,10 +80,6 @@ class Loss(ABC):
         residual : ndarray of the shape of `predictor`
         """
 
-    @abstractmethod
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """Expected target given the linear predictor."""
-
 
 class SquaredLoss(Loss):
     """``(predictor - target)**2 / 2``."""
@@ -96,10 +91,6 @@ class SquaredLoss(Loss):
     def residual(self, predictor: FloatArray, target: NDArray) -> FloatArray:
         """Predictor minus target."""
         return predictor - target
-
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """The predictor itself."""
-        return predictor
 
 
 class HuberLoss(Loss):
@@ -127,10 +118,6 @@ class HuberLoss(Loss):
         result = predictor - target
         result /= self.unit
         return np.clip(result, -self.threshold, self.threshold, out=result)
-
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """The predictor itself."""
-        return predictor
 
 
 class PinballLoss(Loss):
@@ -173,10 +160,6 @@ class PinballLoss(Loss):
         result += (self.high + self.low) / 2.0
         return np.clip(result, self.low, self.high, out=result)
 
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """The predictor itself."""
-        return predictor
-
 
 class InsensitiveLoss(Loss):
     """The absolute error beyond a tolerance, made smooth where it begins.
@@ -211,10 +194,6 @@ class InsensitiveLoss(Loss):
         size /= self.width
         return np.copysign(np.clip(size, 0.0, 1.0, out=size), error)
 
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """The predictor itself."""
-        return predictor
-
 
 class LogisticLoss(Loss):
     """Negative log-likelihood of targets 0 and 1 given the log-odds."""
@@ -233,10 +212,6 @@ class LogisticLoss(Loss):
         result *= 0.5
         result -= target
         return result
-
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """Probability of 1."""
-        return expit(predictor)
 
 
 class LogLinkLoss(Loss):
@@ -278,10 +253,6 @@ class LogLinkLoss(Loss):
         result /= self.unit
         return result
 
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """Exponential of the predictor."""
-        return np.exp(predictor + self.offset)
-
 
 class SmoothHingeLoss(Loss):
     """Half the squared hinge of margins, linear for negative ones; summed over the outputs.
@@ -314,10 +285,6 @@ class SmoothHingeLoss(Loss):
         result *= -sign
         return result
 
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """The predictor itself: margins are no probabilities."""
-        return predictor
-
 
 class SoftmaxLoss(Loss):
     """Negative log-likelihood of class codes given one predictor per class.
@@ -339,7 +306,3 @@ class SoftmaxLoss(Loss):
         result /= result.sum(axis=1, keepdims=True)
         result[np.arange(len(result)), target] -= 1.0
         return result
-
-    def inverse_link(self, predictor: FloatArray) -> FloatArray:
-        """Class probabilities."""
-        return softmax(predictor, axis=1)

@@ -119,9 +119,6 @@ class GivenResidual(Loss):
     def residual(self, predictor, target):
         return target
 
-    def inverse_link(self, predictor):
-        return predictor
-
 
 def gradient(X, targets, clip_norm, loss=None, coefficients=None, **options):
     rows = bounded(X, **options)
