@@ -27,7 +27,7 @@ _SERIAL_ENTRIES = 1 << 18
 
 
 def column_sensitivity(n_columns: int, neighboring: str) -> float:
-    """Sensitivity of histograms of columns: the root of their number, rounded up."""
+    """Joint sensitivity of one count in each column: the root of their number, rounded up."""
     return nextafter(sqrt(n_columns), inf) * relation_factor(neighboring, "nonnegative")
 
 
@@ -156,8 +156,6 @@ class Histograms:
         # A block is worth a pass over all the bins.
         entries = max(_BLOCK_ENTRIES, n_columns * width)
         blocks = list(iter_blocks(n_rows, max(entries // n_columns, 1)))
-        share = max(1, -(-len(blocks) // self._pool.count))
-        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
-        counts = np.sum(self._pool.map(count, parts), axis=0)
+        counts = np.sum(self._pool.map_parts(count, blocks), axis=0)
         inner: IntArray = np.delete(counts.reshape(n_columns, width), [0, n_bins + 1], axis=1)
         return inner

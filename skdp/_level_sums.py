@@ -29,7 +29,7 @@ The sums of more values than the count may be released along with it: they appea
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf, log1p, nextafter, sqrt
+from math import ceil, inf, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,11 @@ from scipy.special import log_ndtr, ndtri
 
 from skdp._lattice import BoundedSum, ExactTotal, iter_blocks
 from skdp.noise import NoiseCore
-from skdp.plan import relation_factor
 
 __all__ = [
     "FoundLevels",
     "LevelCodes",
     "failure",
-    "level_sensitivity",
     "release_levels",
     "threshold",
 ]
@@ -87,11 +85,6 @@ class FoundLevels:
 
     levels: tuple[object, ...]
     sums: NDArray[np.float64]
-
-
-def level_sensitivity(n_columns: int, neighboring: str) -> float:
-    """Joint sensitivity of the counts of some columns: a record counts once in each."""
-    return nextafter(sqrt(n_columns), inf) * relation_factor(neighboring, "nonnegative")
 
 
 def failure(tau: float, sigma: float, n_columns: int, unit: float = 1.0) -> float:
@@ -146,16 +139,16 @@ def threshold(sigma: float, n_columns: int, delta0: float, unit: float = 1.0) ->
 def _totals(column: LevelCodes, values: NDArray[np.float64] | None, one: int) -> IntArray:
     """Exact integer sums of shape (n_levels, n_values) over the records of a column."""
     n_levels = len(column.levels)
-    n_values = 1 if values is None else 1 + values.shape[1]
-    found = np.zeros((n_levels, n_values), dtype=np.int64)
+    if values is None:
+        values = np.zeros((len(column.codes), 0))
+    found = np.zeros((n_levels, 1 + values.shape[1]), dtype=np.int64)
     for rows in iter_blocks(len(column.codes), _BLOCK_ROWS):
         # The first bin takes the records without a level.
         codes = column.codes[rows].astype(np.int64) + 1
         found[:, 0] += np.bincount(codes, minlength=n_levels + 1)[1:] * one
-        for j in range(n_values - 1):
+        for j, value in enumerate(values[rows].T, start=1):
             # Integers, with sums far below 2**53: exact in any order.
-            share = np.bincount(codes, values[rows, j], n_levels + 1)  # type: ignore[index]
-            found[:, 1 + j] += share[1:].astype(np.int64)
+            found[:, j] += np.bincount(codes, value, n_levels + 1)[1:].astype(np.int64)
     return found
 
 

@@ -226,9 +226,9 @@ def _sum_shares(
     if not sparse:
         size = min(size, max(64, _BLOCK_ENTRIES // n_columns))
     blocks = list(iter_blocks(n_rows, size))
-    share = max(1, -(-len(blocks) // (pool.count if X.size > _SERIAL_ENTRIES else 1)))
-    parts = [blocks[i : i + share] for i in range(0, len(blocks), share)] or [[]]
-    total, *others = pool.map(work, parts)
+    if X.size <= _SERIAL_ENTRIES:
+        pool = Workers(1)
+    total, *others = pool.map_parts(work, blocks)
     for other in others:
         total.merge(other)
     return total
@@ -431,7 +431,8 @@ def release_moments(
         Weights of the records from 0 to 1, of `skdp._lattice.weights_to_grid`.
     missing : bool, default=False
         Whether values may be missing, NaN: their numbers are released too, and mean and deviation
-        are those of the values that are there. Otherwise NaN makes its record null.
+        are those of the values that are there; not with weights. Otherwise NaN makes its record
+        null.
 
     Returns
     -------

@@ -1,12 +1,11 @@
 """Location and spread of columns when rows are few for the noise: two releases only.
 
 1. *octaves*: signed binary exponents of the values, one histogram per column in which missing
-   values have a bin too. Single counts may
-   drown in the noise, so what is looked for is a shape: each of a few templates (all values in
-   one octave, a bell around zero, bells on a logarithmic scale) is laid over every place, for
-   either sign, and the best least-squares fit taken, less a price for places that are far from
-   one. With white noise this is the most probable template and place. A template tells the window
-   that holds nearly all values.
+   values have a bin too. Single counts may drown in the noise, so what is looked for is a shape:
+   each of a few templates (all values in one octave, a bell around zero, bells on a logarithmic
+   scale) is laid over every place, for either sign, and the best least-squares fit taken, less a
+   price for places that are far from one. With white noise this is the most probable template and
+   place. A template tells the window that holds nearly all values.
 2. *rough moments*: mean and spread within that window.
 
 A column whose best fit does not stand out of the noise keeps location 0 and scale 1.

@@ -46,6 +46,17 @@ class Workers:
             self._pool = ThreadPoolExecutor(self.count)
         return list(self._pool.map(function, items))
 
+    def map_parts(
+        self, function: Callable[[list[Item]], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """Results of a function of runs of consecutive items, one run for each thread.
+
+        Without any items it is called once, with none.
+        """
+        share = max(1, -(-len(items) // self.count))
+        parts = [list(items[i : i + share]) for i in range(0, len(items), share)]
+        return self.map(function, parts or [[]])
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:

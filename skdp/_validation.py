@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from skdp._warn import warn
-from skdp.accounting import PrivacyCost, gdp_mu
+from skdp.accounting import NEIGHBORING, PrivacyCost, gdp_mu
 from skdp.exceptions import PrivacyLeakWarning, PrivacyWarning
 
 __all__ = [
@@ -49,13 +49,12 @@ __all__ = [
 FLOATS = (np.float64, np.float32)
 # Of delta, for releases that can fail. With what is left, all noise is half a percent larger.
 _FAILURE_SHARE = 0.1
-RELATIONS = ("add_or_remove", "replace")
 
 # Parameters that every private estimator has.
 PRIVACY_CONSTRAINTS: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 0, None, closed="right"), PrivacyCost],
     "delta": [Interval(Real, 0, 1, closed="neither")],
-    "neighboring": [StrOptions(set(RELATIONS))],
+    "neighboring": [StrOptions(set(NEIGHBORING))],
     "random_state": ["random_state"],
 }
 
@@ -192,8 +191,8 @@ def check_budget(
     TypeError, ValueError
         Naming the parameter at fault.
     """
-    if neighboring not in RELATIONS:
-        raise ValueError(f"neighboring must be one of {RELATIONS}, got {neighboring!r}")
+    if neighboring not in NEIGHBORING:
+        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
     if isinstance(epsilon, PrivacyCost):
         if epsilon.neighboring != neighboring:
             raise ValueError(

@@ -255,10 +255,7 @@ class BoundedRows(ABC):
             with np.errstate(all="ignore"):
                 return work(blocks)
 
-        blocks = list(iter_blocks(self.n_rows, rows))
-        share = -(-len(blocks) // self._pool.count)
-        parts = [blocks[i : i + share] for i in range(0, len(blocks), share)]
-        return self._pool.map(quiet, parts)
+        return self._pool.map_parts(quiet, list(iter_blocks(self.n_rows, rows)))
 
     def _sum(
         self,

@@ -12,7 +12,8 @@ from scipy.stats import binom, norm
 
 import skdp.noise
 from skdp import PrivacyCost
-from skdp._level_sums import LevelCodes, failure, level_sensitivity, release_levels, threshold
+from skdp._histograms import column_sensitivity
+from skdp._level_sums import LevelCodes, failure, release_levels, threshold
 from skdp.accounting import gdp_delta
 from skdp.exceptions import PrivacyBudgetError
 from skdp.noise import NoiseCore
@@ -78,7 +79,7 @@ def test_what_is_charged_is_never_below_the_exact_trade_off(
     p = failure(threshold(sigma, n_columns, delta0), sigma, alone)
     replace = neighboring == "replace"
     shared = (n_columns - alone) * (2 if replace else 1)
-    cost = PrivacyCost(level_sensitivity(n_columns, neighboring) / sigma, delta0=delta0)
+    cost = PrivacyCost(column_sensitivity(n_columns, neighboring) / sigma, delta0=delta0)
     mu = np.sqrt(shared) / sigma
     # With probability p a name appears that only D can show; under "replace" also one of D'.
     q = p if replace else 0.0

@@ -91,9 +91,8 @@ def find_residuals(
     smooth = np.convolve(counts, np.ones(3), "same") / np.sqrt(3.0)
     counts = np.where(smooth > 2.0 * sigma, np.maximum(counts, 0.0), 0.0)
     held = counts.sum()
-    if (
-        n_rows < _HOPELESS * sigma or held < 0.5 * n_rows
-    ):  # noise drowned them: the scale that the targets came with
+    if n_rows < _HOPELESS * sigma or held < 0.5 * n_rows:
+        # Noise drowned them: the scale that the targets came with.
         return np.asarray(np.isclose(SIZES, 2.0 ** (0.5 / _PER_OCTAVE)), dtype=np.float64)
     return counts / held
 

@@ -92,6 +92,7 @@ class DPHuberRegressor(RobustRegressor):
         "threshold": [Interval(Real, 1, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
+    _simulates_targets = True
     threshold: float
     alpha: float
 
@@ -128,8 +129,6 @@ class DPHuberRegressor(RobustRegressor):
         found = huber_scale(shares, self.threshold)
         self.scale_ = found * unit
         return HuberLoss(self.threshold, found), found
-
-    _simulates_targets = True
 
     def _outcomes(self, fit: ReleasedFit) -> Outcomes:
         assert fit.residuals is not None  # every fit releases them

@@ -162,6 +162,9 @@ default="preconditioned-gradient-descent"
         "uncertainty_share": [Interval(Real, 0, 1, closed="left")],
     }
     _bound_deviations = 3.0
+    _simulates_targets = True
+    C: float
+    uncertainty_share: float
 
     def __init__(
         self,
@@ -188,35 +191,13 @@ default="preconditioned-gradient-descent"
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.feature_norm = feature_norm
-        self.feature_bound = feature_bound
-        self.clip_norm = clip_norm
-        self.solver = solver
-        self.max_iter = max_iter
-        self.gram_share = gram_share
-        self.ridge_floor = ridge_floor
-        self.learning_rate = learning_rate
-        self.scale_check_share = scale_check_share
-        self.uncertainty_share = uncertainty_share
-        self.neighboring = neighboring
-        self.max_sample_weight = max_sample_weight
-        self.n_rows = n_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._store(locals())
 
     def _loss(self, n_outputs: int) -> Loss:
         return LogisticLoss() if n_outputs == 1 else SoftmaxLoss()
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return min(1.0 / self.C, 1e300)
-
-    _simulates_targets = True
 
     def _target_releases(
         self, shape: ProblemShape, budget: PrivacyCost

@@ -76,6 +76,7 @@ class DPQuantileRegressor(RobustRegressor):
         **RobustRegressor._parameter_constraints,
         "quantile": [Interval(Real, 0, 1, closed="neither")],
     }
+    quantile: float
 
     def __init__(
         self,
@@ -101,8 +102,6 @@ class DPQuantileRegressor(RobustRegressor):
         random_state: Any = None,
     ) -> None:
         self._store(locals())
-
-    quantile: float
 
     def _loss(self, n_outputs: int) -> Loss:
         return PinballLoss(self.quantile, SHARPNESS)

@@ -156,25 +156,7 @@ default="preconditioned-gradient-descent"
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.y_bounds = y_bounds
-        self.fit_intercept = fit_intercept
-        self.feature_norm = feature_norm
-        self.feature_bound = feature_bound
-        self.clip_norm = clip_norm
-        self.solver = solver
-        self.max_iter = max_iter
-        self.gram_share = gram_share
-        self.ridge_floor = ridge_floor
-        self.learning_rate = learning_rate
-        self.scale_check_share = scale_check_share
-        self.uncertainty_share = uncertainty_share
-        self.neighboring = neighboring
-        self.max_sample_weight = max_sample_weight
-        self.n_rows = n_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._store(locals())
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return 0.0
@@ -307,6 +289,7 @@ default="preconditioned-gradient-descent"
     }
     _multi_output = True
     _flat_single_target = True
+    alpha: float
 
     def __init__(
         self,
@@ -332,26 +315,7 @@ default="preconditioned-gradient-descent"
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.y_bounds = y_bounds
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.feature_norm = feature_norm
-        self.feature_bound = feature_bound
-        self.clip_norm = clip_norm
-        self.solver = solver
-        self.max_iter = max_iter
-        self.gram_share = gram_share
-        self.ridge_floor = ridge_floor
-        self.learning_rate = learning_rate
-        self.scale_check_share = scale_check_share
-        self.uncertainty_share = uncertainty_share
-        self.neighboring = neighboring
-        self.max_sample_weight = max_sample_weight
-        self.n_rows = n_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._store(locals())
 
     def _l2_penalty(self, unit: float = 1.0) -> float:
         return self.alpha

@@ -150,6 +150,7 @@ class DPRidgeCV(PrivateLeastSquares):
     solver = "preconditioned-gradient-descent"
     _simulates_targets = False
     _no_intervals = "its penalty is chosen by the data, and they are for DPRidge with a given alpha"
+    alphas: ArrayLike
 
     def __init__(
         self,
@@ -175,8 +176,6 @@ class DPRidgeCV(PrivateLeastSquares):
         random_state: Any = None,
     ) -> None:
         self._store(locals())
-
-    alphas: ArrayLike
 
     def _candidates(self) -> FloatArray:
         """The penalties, checked."""

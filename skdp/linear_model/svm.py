@@ -195,6 +195,8 @@ class DPLinearSVR(RobustRegressor):
         "insensitivity": [Interval(Real, 0, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
     }
+    insensitivity: float
+    C: float
 
     def __init__(
         self,
@@ -221,9 +223,6 @@ class DPLinearSVR(RobustRegressor):
         random_state: Any = None,
     ) -> None:
         self._store(locals())
-
-    insensitivity: float
-    C: float
 
     def _loss(self, n_outputs: int) -> Loss:
         return InsensitiveLoss(0.0, SHARPNESS)

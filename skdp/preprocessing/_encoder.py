@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._level_sums import LevelCodes, level_sensitivity, release_levels
+from skdp._histograms import column_sensitivity
+from skdp._level_sums import LevelCodes, release_levels
 from skdp._validation import Interval, check_budget, check_parameters
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -211,7 +212,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         n_counted = n_features if self._counts_all else self._n_auto(n_features)
         if not budget.is_finite or not n_counted:
             return Plan(shape, budget)
-        sensitivity = level_sensitivity(n_counted, self.neighboring)
+        sensitivity = column_sensitivity(n_counted, self.neighboring)
         release = PlannedRelease(_NAME, sensitivity, budget.gaussian_mu, delta0=budget.delta0)
         return Plan(shape, budget, (release,))
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._level_sums import LevelCodes, level_sensitivity, release_levels
+from skdp._histograms import column_sensitivity
+from skdp._level_sums import LevelCodes, release_levels
 from skdp._moments import plan_moments
 from skdp.accounting import PrivacyCost
 from skdp.noise import NoiseCore
@@ -75,7 +76,7 @@ def plan_table(
     neighboring = budget.neighboring
     gaussian = PrivacyCost(budget.gaussian_mu, neighboring, budget.unit, budget.reference_delta)
     n_binaries = sum(isinstance(kind, Binary) for kind in kinds)
-    everything = level_sensitivity(n_columns, neighboring)
+    everything = column_sensitivity(n_columns, neighboring)
     uses_bounds = n_rows * gaussian.mu < _MAGNITUDES_PAY * everything
     n_magnitudes = sum(
         isinstance(kind, Numeric) and not (uses_bounds and kind.bounds is not None)
@@ -100,7 +101,7 @@ def plan_table(
 def _sensitivity(n_histograms: int, n_binaries: int, neighboring: str) -> float:
     """Joint sensitivity: two records differ by one in the single count of a binary column."""
     if neighboring == "add_or_remove":
-        return level_sensitivity(n_histograms + n_binaries, neighboring)
+        return column_sensitivity(n_histograms + n_binaries, neighboring)
     return nextafter(sqrt(2 * n_histograms + n_binaries), inf)
 
 

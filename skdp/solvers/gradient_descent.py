@@ -85,7 +85,7 @@ class GradientDescent:
     """Full-batch gradient descent on clipped sums with Gaussian noise.
 
     Every step releases the sum of the records' clipped gradients; the result is the mean of the
-    last half of the iterates, which is post-processing.
+    last iterates, which is post-processing.
     """
 
     preconditioned = False

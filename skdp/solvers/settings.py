@@ -152,8 +152,7 @@ def choose_settings(
         if "learning_rate" not in rule:
             rule["learning_rate"] = min(fastest, pace)
             rule["least_rows"] = min(fastest / pace, 1.0) * shape.n_rows
-    names = SolverSettings.__dataclass_fields__.keys() & rule.keys()
-    return SolverSettings(**{name: rule[name] for name in names})
+    return SolverSettings(**rule)
 
 
 def _with_gram(loss: str, signal: float) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Replicas:
         targets = self.outcomes.targets(self._predictor(raw, truth))
         theta, velocity, mean = (np.zeros(truth.shape) for _ in range(3))
         penalty, averaged = fit.penalty, 0
-        first = min(round((1.0 - settings.averaged) * settings.max_iter), settings.max_iter - 1)
+        first = settings.max_iter - fit.descent.averaged
         for iteration in range(settings.max_iter):
             if iteration in stages:
                 loss, factor = stages[iteration]
