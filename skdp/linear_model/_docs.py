@@ -95,23 +95,24 @@ mean_ : float
     Mean of y, found privately; predictions stay within a factor of 20 of it."""
 _LOG_LINK = """\
 **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
-counts of ill-scaled rows; without `y_bounds`, histograms of y; mean and variance of y within
-the bounds; the second moments of the clipped rows; the clipped gradient sum of every step; the
-sums of the residuals and of the expectations. All are exact sums on a grid with exactly rounded
-Gaussian noise. Public are the shapes of X and y, `y_bounds` and all parameters. Checks of the
-data's values (missing values, targets out of range) answer with an error, which is not covered.
-`predict` uses released values only; `score` compares them with targets and is not private.
+counts of ill-scaled rows; with weights, their sum and number; without `y_bounds`, histograms of
+y; mean and variance of y within the bounds; the second moments of the clipped rows; the clipped
+gradient sum of every step; the sums of the residuals and of the expectations. All are exact
+sums on a grid with exactly rounded Gaussian noise. Public are the shapes of X and y, `y_bounds`
+and all parameters. Checks of the data's values (missing values, targets out of range) answer
+with an error, which is not covered. `predict` uses released values only; `score` compares them
+with targets and is not private.
 
 Residuals are clipped in units of the spread of y. That pulls a skewed target's level down, so
 the intercept is set anew from a sum of residuals with a far wider clip."""
 _ROBUST = """\
-**Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-releases: counts of ill-scaled rows; without `y_bounds`, histograms of y; the second moments
-of the clipped rows; the clipped gradient sum of every step; after the first steps, a
-histogram of the sizes of residuals, which gives their scale. All are exact sums on a grid
-with exactly rounded Gaussian noise. Public are the shapes of X and y, `y_bounds` and all
-parameters. `predict` uses released values only; `score` compares them with targets and is not
-private."""
+**Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
+counts of ill-scaled rows and targets; with weights, their sum and number; without `y_bounds`,
+histograms of y; the second moments of the clipped rows; the clipped gradient sum of every step;
+after the first steps, a histogram of the sizes of residuals, which gives their scale. All are
+exact sums on a grid with exactly rounded Gaussian noise. Public are the shapes of X and y,
+`y_bounds` and all parameters. `predict` uses released values only; `score` compares them with
+targets and is not private."""
 _PARTS = {
     "%(robust)s": _ROBUST,
     "%(budget)s": _BUDGET,

@@ -58,21 +58,16 @@ class DPHuberRegressor(RobustRegressor):
 
     Notes
     -----
-    **Privacy.** `fit` is exactly mu-Gaussian DP [2]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows and targets; without `y_bounds`, histograms of y; the
-    second moments of the clipped rows; the clipped gradient sum of every step; after the first
-    steps, a histogram of the sizes of residuals, from which the scale follows. All are exact sums
-    on a grid with exactly rounded Gaussian noise. Public are the shapes of X and y, `y_bounds` and
-    all parameters. `predict` uses released values only; `score` compares them with targets and is
-    not private. There is no ``outliers_``: it would say something of every record.
+    %(robust)s
 
-    The scale is the one of Huber's proposal 2, as in scikit-learn: it is found once and not
-    refined, so it can be a tenth or so away from the twin's, which coefficients hardly notice.
+    There is no ``outliers_``: it would say something of every record. The residual scale is the one
+    of Huber's proposal 2 [2]_, as in scikit-learn: it is found once and not refined, so it can be a
+    tenth or so away from the twin's, which coefficients hardly notice.
 
     References
     ----------
-    .. [1] P. J. Huber, "Robust Statistics", 1981.
-    .. [2] J. Dong, A. Roth and W. J. Su, "Gaussian Differential Privacy", JRSS B, 2022.
+    .. [1] J. Dong, A. Roth and W. J. Su, "Gaussian Differential Privacy", JRSS B, 2022.
+    .. [2] P. J. Huber, "Robust Statistics", 1981.
 
     Examples
     --------

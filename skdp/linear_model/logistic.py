@@ -128,13 +128,12 @@ default="preconditioned-gradient-descent"
     -----
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, and (epsilon, delta)-DP with the mu of
     `privacy_cost_`. It releases: counts of ill-scaled rows; with `class_weight`, counts of the
-    classes; the matrix of second moments of the clipped rows (not in every plan) and with it
-    counts of values by size; the clipped gradient sum of every step. All are exact sums on a grid
-    with exactly rounded Gaussian noise.
-    Public are the number of rows, the shape of X, `classes` and all parameters. Checks of the
-    data's values (missing values, unknown labels) answer with an error, which is not covered.
-    `predict` and its kin use released values only; `score` compares them with labels and is not
-    private.
+    classes; otherwise, with weights, their sum and number; the matrix of second moments of the
+    clipped rows (not in every plan) and with it counts of values by size; the clipped gradient sum
+    of every step. All are exact sums on a grid with exactly rounded Gaussian noise. Public are the
+    number of rows, the shape of X, `classes` and all parameters. Checks of the data's values
+    (missing values, unknown labels) answer with an error, which is not covered. `predict` and its
+    kin use released values only; `score` compares them with labels and is not private.
 
     All classes are learned in one joint release; there is no split of epsilon over them.
 

@@ -107,13 +107,13 @@ default="preconditioned-gradient-descent"
 
     Notes
     -----
-    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows and targets; without `y_bounds`, histograms of y; the
-    second moments of the clipped rows; the clipped gradient sum of every step; for one target, a
-    histogram of the sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian
-    noise, and several outputs share each release. Public are the shapes of X and y,
-    `y_bounds` and all parameters. `predict` uses released values only; `score`
-    compares them with targets and is not private.
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
+    counts of ill-scaled rows and targets; with weights, their sum and number; without `y_bounds`,
+    histograms of y; the second moments of the clipped rows; the clipped gradient sum of every step;
+    for one target, a histogram of the sizes of residuals. All are exact sums on a grid with exactly
+    rounded Gaussian noise, and several outputs share each release. Public are the shapes of X and
+    y, `y_bounds` and all parameters. `predict` uses released values only; `score` compares them
+    with targets and is not private.
 
     References
     ----------
@@ -259,13 +259,13 @@ default="preconditioned-gradient-descent"
 
     Notes
     -----
-    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases: counts of ill-scaled rows and targets; without `y_bounds`, histograms of y; the
-    second moments of the clipped rows; the clipped gradient sum of every step; for one target, a
-    histogram of the sizes of residuals. All are exact sums on a grid with exactly rounded Gaussian
-    noise, and several outputs share each release. Public are the shapes of X and y,
-    `y_bounds` and all parameters. `predict` uses released values only; `score`
-    compares them with targets and is not private.
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
+    counts of ill-scaled rows and targets; with weights, their sum and number; without `y_bounds`,
+    histograms of y; the second moments of the clipped rows; the clipped gradient sum of every step;
+    for one target, a histogram of the sizes of residuals. All are exact sums on a grid with exactly
+    rounded Gaussian noise, and several outputs share each release. Public are the shapes of X and
+    y, `y_bounds` and all parameters. `predict` uses released values only; `score` compares them
+    with targets and is not private.
 
     References
     ----------

@@ -102,13 +102,14 @@ class DPRidgeCV(PrivateLeastSquares):
 
     Notes
     -----
-    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It
-    releases what `DPRidge` does: counts of ill-scaled rows and targets; without `y_bounds`,
-    histograms of y; the second moments of the clipped rows; the clipped gradient sum of every
-    step; a histogram of the sizes of residuals. All are exact sums on a grid with exactly rounded
-    Gaussian noise. Public are the shapes of X and y, `y_bounds` and all parameters. The choice
-    of `alpha_` reads released values only: it is post-processing, for any number of candidates.
-    `predict` uses released values only; `score` compares them with targets and is not private.
+    **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases
+    what `DPRidge` does: counts of ill-scaled rows and targets; with weights, their sum and number;
+    without `y_bounds`, histograms of y; the second moments of the clipped rows; the clipped
+    gradient sum of every step; a histogram of the sizes of residuals. All are exact sums on a grid
+    with exactly rounded Gaussian noise. Public are the shapes of X and y, `y_bounds` and all
+    parameters. The choice of `alpha_` reads released values only: it is post-processing, for any
+    number of candidates. `predict` uses released values only; `score` compares them with targets
+    and is not private.
 
     The descent runs with the least of `alphas`. Second moments and gradients together give noisy
     products of X and y, hence the solution for every other penalty; the one with the least error

@@ -65,12 +65,13 @@ class DPLinearSVC(PrivateClassifier):
     are learned one against the rest, as in scikit-learn, but in one joint release.
 
     **Privacy.** `fit` is exactly mu-Gaussian DP [1]_, with the mu of `privacy_cost_`. It releases:
-    counts of ill-scaled rows; with `class_weight`, counts of the classes; the matrix of second
-    moments of the clipped rows (not in every plan); the clipped gradient sum of every step. All are
-    exact sums on a grid with exactly rounded Gaussian noise. Public are the number of rows, the
-    shape of X, `classes` and all parameters. Checks of the data's values (missing values, unknown
-    labels) answer with an error, which is not covered. `predict` and `decision_function` use
-    released values only; `score` compares them with labels and is not private.
+    counts of ill-scaled rows; with `class_weight`, counts of the classes; otherwise, with weights,
+    their sum and number; the matrix of second moments of the clipped rows (not in every plan); the
+    clipped gradient sum of every step. All are exact sums on a grid with exactly rounded Gaussian
+    noise. Public are the number of rows, the shape of X, `classes` and all parameters. Checks of
+    the data's values (missing values, unknown labels) answer with an error, which is not covered.
+    `predict` and `decision_function` use released values only; `score` compares them with labels
+    and is not private.
 
     References
     ----------
