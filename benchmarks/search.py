@@ -38,6 +38,7 @@ POOR = [
     {"feature_bound": [0.05]},
 ]
 STEPS = [None, 18, 22, 26, 30]
+SHARES = [0.0, 0.01, 0.02, 0.03, 0.04]
 
 
 def poor(count):
@@ -47,9 +48,6 @@ def poor(count):
     return [{**spoilt, "scale_check_share": SHARES} for spoilt in POOR] + [
         {"C": [1.0], "scale_check_share": SHARES}
     ]
-
-
-SHARES = [0.0, 0.01, 0.02, 0.03, 0.04]
 
 
 def mild(count):

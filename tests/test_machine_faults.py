@@ -119,7 +119,7 @@ def test_ctrl_c_before_the_first_release_costs_nothing(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 4])
 def test_an_interrupted_search_stays_charged_in_full(count, tmp_path, monkeypatch):
-    model = DPRidge(epsilon=0.1, y_bounds=(-3, 3), n_rows=None)
+    model = DPRidge(epsilon=0.1, y_bounds=(-3, 3))
     search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, scoring=lambda *a: 0.0, cv=KFold(2))
     total = privacy_cost(search)
     with PrivacyLedger(tmp_path / "search.ledger", dataset="d", epsilon=2.0, delta=1e-5) as ledger:

@@ -54,12 +54,12 @@ def check_clipping_on_every_path(subject: Subject) -> None:
     audit decides, which is wrong with probability 1e-7.
     """
     base = subject.with_epsilon(_EPSILON)
-    plain = {"rows of 1e9": (1e9, None, None), "rows of 1e300": (1e300, None, None)}
     paths: dict[str, tuple[Any, float, Any, Any]] = {
-        name: (base, *rest) for name, rest in plain.items()
+        "rows of 1e9": (base, 1e9, None, None),
+        "rows of 1e300": (base, 1e300, None, None),
+        "float32": (base, 1e30, _single, None),
+        "sparse rows": (base, 1e9, csr_array, None),
     }
-    paths["float32"] = (base, 1e30, _single, None)
-    paths["sparse rows"] = (base, 1e9, csr_array, None)
     if subject.parameters("fit_intercept"):
         other = clone(base).set_params(**dict.fromkeys(subject.parameters("fit_intercept"), False))
         paths["no intercept"] = (other, 1e9, None, None)

@@ -199,15 +199,13 @@ class Subject:
         """
         return privacy_cost(clone(self.estimator) if fitted is None else fitted)
 
-    def canary(self, size: float, like: Any = None) -> tuple[Any, Any]:
+    def canary(self, size: float) -> tuple[Any, Any]:
         """Data whose last record is as extreme as that, of the first target of the largest.
 
         Parameters
         ----------
         size : float
             Value of all its features; 0 for a null record.
-        like : callable, default=None
-            Applied to the rows.
         """
         X = np.array(self.X, dtype=np.float64)
         X[-1] = size
@@ -216,7 +214,7 @@ class Subject:
             y = np.array(self.y)
             levels = np.unique(y, axis=0)
             y[-1] = levels[-1] if size else levels[0]
-        return (X if like is None else like(X)), y
+        return X, y
 
 
 def default_data(estimator: Any, seed: int) -> tuple[NDArray[np.float64], Any]:
