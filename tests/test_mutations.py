@@ -439,3 +439,10 @@ def test_there_are_twenty_bugs_and_the_page_lists_them_with_tests_that_run():
         chosen = [test.partition("::") for test in bug.tests.split()]
         sources = [(ROOT / file).read_text("utf-8") for file, _, one in chosen if one in ("", name)]
         assert any(f"\ndef {name}(" in source for source in sources), bug.what
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.what.replace(" ", "-") for bug in BUGS])
+def test_the_bug_has_its_place(bug):
+    for name, old, new in bug.changes:
+        assert (ROOT / "skdp" / name).read_text("utf-8").count(old) == 1, (name, old)
+        assert old != new
