@@ -920,6 +920,22 @@ def test_what_a_search_has_noted_is_not_changed_by_its_parameters():
     assert math.inf > privacy_cost(released).mu > before.mu
 
 
+def test_a_class_derived_from_a_private_estimator_inherits_its_cost_and_can_add_to_it():
+    class Logs(DPRidge):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    class Counts(Logs):
+        def planned_cost(self):
+            return super().planned_cost() + PrivacyCost(0.5)
+
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for derived, expected in ((Logs, MU), (Counts, math.hypot(MU, 0.5))):
+        model = derived(epsilon=1.0, y_bounds=(-5, 5))
+        assert privacy_cost(model).mu == pytest.approx(expected)
+        assert privacy_cost(model.fit(X, X[:, 0])).mu == pytest.approx(expected)
+
+
 def test_third_party_searches_are_not_guessed():
     class MySearch(GridSearchCV):
         pass

@@ -92,11 +92,14 @@ SEVERAL = [
 
 @pytest.mark.parametrize("model", SEVERAL, ids=lambda m: type(m).__name__)
 def test_several_fits_that_are_interrupted_are_charged_and_show_nothing(model, monkeypatch):
+    made = interrupted_at(monkeypatch, 0)
     fitted = clone(model).fit(X, X[:, 0]).set_params(epsilon=5.0)
-    made = interrupted_at(monkeypatch, 3)
+    monkeypatch.undo()
+    last = interrupted_at(monkeypatch, len(made))
     with pytest.raises(KeyboardInterrupt):
         fitted.fit(X, X[:, 0])
-    assert len(made) == 3
+    assert len(last) == len(made)
+    assert not [name for name in vars(fitted) if name.endswith("_")]
     assert privacy_cost(fitted).epsilon() == pytest.approx(5.0)
     with pytest.raises(NotFittedError):
         fitted.predict(X)

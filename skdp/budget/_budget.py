@@ -106,8 +106,9 @@ class PrivacyBudget(DelegatingMixin, MetaEstimatorMixin, BaseEstimator):
     the rest: ``delta0 + delta(epsilon; mu) <= delta``; an `epsilon` that is a `PrivacyCost` must
     have a delta0 then. Steps that release nothing get nothing. A step that is fitted several times,
     in a search, gets its share divided by the number of its fits. `score` compares predictions with
-    labels and is not private. Messages of errors that arise inside quote no values
-    of the data; whether there is an error, and a warning of a free step, may depend on them.
+    labels and is not private. A fit that breaks off leaves nothing, of an earlier one either.
+    Messages of errors that arise inside quote no values of the data; whether there is an error,
+    and a warning of a free step, may depend on them.
 
     References
     ----------

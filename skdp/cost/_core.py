@@ -369,8 +369,13 @@ def privacy_cost(
     Fitted objects are priced by what they hold. Of a search that is the candidates, the number of
     splits and the refitted estimator: where other parameters were set since and these show it, the
     cost is infinite. A change that leaves no trace, such as of the kind of splits, of `bootstrap`
-    or of an estimator that was not refitted, is on trust. What another object fits, it clones: of
-    a part that was fitted before only the parameters count.
+    or of an estimator that was not refitted, is on trust. After a second fit that broke off,
+    scikit-learn's objects hold the first: a `PrivacyLedger` charges for both. What another object
+    fits, it clones: of a part that was fitted before only the parameters count.
+
+    A class derived from a private estimator states the cost that it inherits, whatever a ``fit``
+    of its own learns beside: what it adds to the cost belongs into its `planned_cost`. Derived
+    from one of scikit-learn's classes it has no rule, and counts as learning without privacy.
 
     Free are steps that learn nothing from the values of data and map row by row: hashing,
     `Normalizer`, `PolynomialFeatures`, random projections and features, encoders with given

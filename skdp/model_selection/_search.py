@@ -229,21 +229,22 @@ class DPSearch(DelegatingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABC
         plan = self._plan(score, n_rows, len(models), search)
 
         # The cost of an earlier fit is not that of one that breaks off after its releases.
-        self.__dict__.pop("best_estimator_", None)
+        for attribute in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, attribute)
         run = Parallel(n_jobs=self.n_jobs)
         sums = run(delayed(_sums)(model, score, training, validation) for model in models)
         released = score.together(sums, n_rows, self.neighboring)
         if plan.releases:
             noise = NoiseCore(plan.releases, seed=seed, owner=type(self).__name__)
             noisy = noise.release(released)
-            self.releases_ = noise.finish()
-            self.score_noise_ = score.noise(plan.releases[0].sigma, n_rows)
+            releases, score_noise = noise.finish(), score.noise(plan.releases[0].sigma, n_rows)
         else:
-            noisy, self.releases_, self.score_noise_ = released.total.to_float(score.unit), (), 0.0
+            noisy, releases, score_noise = released.total.to_float(score.unit), (), 0.0
         scores = score.scores(noisy, n_rows)
         chosen = models[int(np.argmax(scores))]
         chosen.set_params(epsilon=_usable(last, chosen)).fit(X, y)
         self._budgets = (total, search, last)
+        self.releases_, self.score_noise_ = releases, score_noise
         self.candidate_cost_ = one
         self.plan_ = plan
         return self._keep(candidates, scores, score.name, chosen.estimator_)
