@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import beta, binom, norm
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -278,6 +278,52 @@ def test_one_run_never_exceeds_the_claim(epsilon):
 def test_one_run_parameters():
     with pytest.raises(ValueError, match="n_guesses"):
         audit_one_run(LogisticRegression(), X, Y, n_canaries=10, n_guesses=11)
+
+
+def test_one_run_takes_one_number_for_every_canary():
+    # Sorted along the wrong axis, other shapes used to make all guesses right: proofs of nothing.
+    rng = np.random.default_rng(0)
+    rows, targets = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    model = DPRidge(epsilon=0.5, y_bounds=[(-3.0, 3.0), (-3.0, 3.0)])
+    for given in ({"canaries": (rows, targets)}, {"n_canaries": 30}):
+        found = audit_one_run(model, rows, targets, confidence=SURE, **given)
+        assert found.n_right <= found.n_guesses == 15 and not found.is_violated
+    single = DPRidge(epsilon=0.5, y_bounds=(-3.0, 3.0))
+    column = targets[:, :1]
+    found = audit_one_run(single, rows, column, canaries=(rows, column), confidence=SURE)
+    assert found.n_right <= found.n_guesses == 15
+    model = DPLogisticRegression(classes=[0, 1])
+    for wrong in (lambda fitted, X, y: fitted.predict_proba(X), lambda fitted, X, y: y[:-1]):
+        with pytest.raises(ValueError, match="one number for each of the 30 canaries"):
+            audit_one_run(model, rows, np.arange(30) % 2, n_canaries=30, score=wrong)
+
+
+class TellsFits(ClassifierMixin, BaseEstimator):
+    """Remembers all records, with its classes in no order."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array(["yes", "no", "maybe"])
+        self.known_ = {(*row, label) for row, label in zip(X.tolist(), y.tolist(), strict=True)}
+        return self
+
+    def decision_function(self, X):
+        return np.array(
+            [[(*r, k) in self.known_ for k in self.classes_] for r in X.tolist()], float
+        )
+
+
+def test_one_run_finds_the_right_class_in_any_order():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(100, 2)), rng.choice(["maybe", "no", "yes"], size=100)
+    found = audit_one_run(TellsFits(), rows[:9], labels[:9], canaries=(rows, labels), n_guesses=40)
+    assert found.n_right == 40
+
+
+def test_one_run_says_what_is_missing():
+    with pytest.raises(ValueError, match="give `canaries`"):
+        audit_one_run(LinearRegression(), X[:0], Y[:0])
+    with pytest.raises(ValueError, match="give a function as `score`"):
+        audit_one_run(DPStandardScaler(bounds=(-1, 1)), X, Y, n_canaries=10)
 
 
 # ---------------------------------------------------------------- picture

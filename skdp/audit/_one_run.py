@@ -101,8 +101,9 @@ def audit_one_run(
     claim : PrivacyCost, default=None
         What is promised. None: `privacy_cost` of the estimator, if it knows one.
     score : callable, default=None
-        Function of (fitted, X, y) that is larger for canaries that seem to have been there. None:
-        the decision for the right class, or minus the squared error.
+        Function of (fitted, X, y) that gives one number for every canary, larger for those that
+        seem to have been there. None: the decision for the right class, or minus the squared
+        error.
     random_state : int, RandomState instance or None, default=None
         Seed of the coins and canaries (never of the estimator's noise).
 
@@ -114,7 +115,7 @@ def audit_one_run(
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or `score` does not give one number for every canary.
 
     See Also
     --------
@@ -122,8 +123,9 @@ def audit_one_run(
 
     Notes
     -----
-    The relation is "add_or_remove" with as many records at stake as there are canaries; a claim
-    under "replace" is stronger and is refuted by the same bound.
+    The relation is "add_or_remove" with as many records at stake as there are canaries. A claim
+    under "replace" is held to the same bound: how many canaries were there is public to it, which
+    tells next to nothing about any one of many.
 
     **Privacy.** An audit is made on data that are public or made up; its result is not private.
 
@@ -165,6 +167,12 @@ def audit_one_run(
             np.vstack([data, extra[included]]), np.concatenate([targets, labels[included]])
         )
     scores = np.asarray((score or _fit_of)(fitted, extra, labels), dtype=np.float64)
+    if scores.shape != (m,):
+        # Sorted by rows, other shapes would turn into guesses that are all right.
+        raise ValueError(
+            f"score must give one number for each of the {m} canaries, an array of shape ({m},), "
+            f"got {scores.shape}"
+        )
     order = np.argsort(scores, kind="stable")
     lowest, highest = order[: guesses // 2], order[m - (guesses - guesses // 2) :]
     right = int(np.sum(~included[lowest]) + np.sum(included[highest]))
@@ -186,18 +194,26 @@ def _made_up(
     longest = float(np.sqrt(np.max(np.sum(X**2, axis=1), initial=0.0))) or 1.0
     rows = rng.choice([-1.0, 1.0], size=(count, X.shape[1]))
     rows *= _REACH * longest / np.sqrt(X.shape[1])
+    if not len(y):
+        raise ValueError("without any rows there are no targets to take: give `canaries`")
     if is_classifier(estimator):
         kinds = np.unique(y)
     else:
-        kinds = np.array([y.min(), y.max()])
+        kinds = np.array([y.min(axis=0), y.max(axis=0)])
     return rows, kinds[rng.randint(len(kinds), size=count)]
 
 
 def _fit_of(fitted: Any, X: FloatArray, y: NDArray) -> FloatArray:
     """How well the model fits each record."""
     if not is_classifier(fitted):
-        return -np.square(np.asarray(fitted.predict(X)) - y)
-    place = np.searchsorted(fitted.classes_, y)
+        if not hasattr(fitted, "predict"):
+            raise ValueError(
+                f"{type(fitted).__name__} predicts nothing: give a function as `score`"
+            )
+        missed = np.reshape(fitted.predict(X), y.shape) - y
+        return -np.sum(np.square(missed).reshape(len(y), -1), axis=1)
+    order = np.argsort(fitted.classes_)
+    place = order[np.searchsorted(fitted.classes_, y, sorter=order)]
     if hasattr(fitted, "decision_function"):
         decision = np.asarray(fitted.decision_function(X))
         if decision.ndim == 1:
