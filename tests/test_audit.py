@@ -10,6 +10,7 @@ from math import exp, inf
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array, issparse
 from scipy.stats import beta, binom, norm
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -24,7 +25,9 @@ from skdp.audit._bounds import (
     mu_from_errors,
     one_run_epsilon,
 )
+from skdp.audit._neighbors import candidates, neighbors_for
 
+ADD = "add_or_remove"
 SURE = 1.0 - 1e-9
 X, Y = np.zeros((20, 2)), np.zeros(20)
 
@@ -225,8 +228,9 @@ def test_data_frames_and_outputs():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b"])
     model = DPRidge(epsilon=4.0, y_bounds=(-1, 1), max_iter=1)
-    found = audit_epsilon(model, frame, Y, n_runs=40, observe="outputs", confidence=SURE)
-    assert not found.is_violated and "row" in found.neighbor
+    given = {"neighbor": ([9.0, 9.0], 1.0), "observe": "outputs", "confidence": SURE}
+    found = audit_epsilon(model, frame, Y, n_runs=40, **given)
+    assert not found.is_violated and found.neighbor == "given record"
 
 
 @pytest.mark.parametrize(
@@ -242,6 +246,130 @@ def test_data_frames_and_outputs():
 def test_senseless_parameters_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         audit_epsilon(NoisySum(), X, **settings)
+
+
+# ---------------------------------------------------------------- neighbouring data sets
+
+
+class ClipsDoubleOnly(NoisySum):
+    """Forgets to clip rows of single precision."""
+
+    def fit(self, X, y=None):
+        self.clipped = X.dtype != np.float32
+        return super().fit(X)
+
+
+def test_single_precision_stays_so():
+    rows = X.astype(np.float32)
+    found = audit_epsilon(ClipsDoubleOnly(), rows, n_runs=200, claim=claim(1.0))
+    assert found.is_violated
+    for record in (([9.0, 9.0], 1.0), ([0.1, 0.0], 0.5)):
+        with_record, without = neighbors_for(rows, Y.astype(np.float32), record, ADD).sides[::-1]
+        assert [a.dtype for a in (*with_record, *without)] == [np.float32] * 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "record"),
+    [
+        (np.zeros((3, 2), int), np.zeros(3, int), ([0.5, 9.0], -0.5)),
+        (np.zeros((3, 2), np.uint8), np.zeros(3, np.uint8), ([-1, 300], 256)),
+        (np.array([["a"], ["b"]]), np.array(["no", "no"]), (["other"], "perhaps")),
+        (np.zeros((3, 2)), np.zeros((3, 2), int), ([1.0, 2.0], [0.5, 7.0])),
+        (csr_array(np.zeros((3, 2), int)), np.zeros(3), ([0.5, 2.0], 0.5)),
+    ],
+)
+def test_no_record_is_cut_off_and_both_sides_are_of_one_type(rows, y, record):
+    (without, with_record) = neighbors_for(rows, y, record, ADD).sides
+    last = with_record[0][[-1]]
+    assert np.ravel(last.toarray() if issparse(last) else last).tolist() == list(record[0])
+    assert np.ravel(with_record[1][-1]).tolist() == np.ravel(record[1]).tolist()
+    for a, b in zip(without, with_record, strict=True):
+        assert a.dtype == b.dtype and len(b[:-1].shape) == len(a.shape) and b.shape[0] == len(y) + 1
+
+
+@pytest.mark.parametrize("given", ["list", "series", "frame", "dict"])
+def test_rows_of_data_frames(given):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1, 2], "b": pd.Categorical(["x", "y"]), "c": [0.5, 1.5]})
+    row = {"a": 7, "b": "y", "c": 2.5}
+    made = {
+        "list": list(row.values()),
+        "series": pd.Series(row)[["c", "b", "a"]],
+        "frame": pd.DataFrame([row]),
+        "dict": row,
+    }[given]
+    without, with_record = neighbors_for(frame, None, (made,), ADD).sides
+    assert with_record[0].iloc[-1].to_dict() == row
+    assert (with_record[0].dtypes == frame.dtypes).all() and without[0].equals(frame)
+
+
+def frames():
+    pd = pytest.importorskip("pandas")
+    mixed = pd.DataFrame({"a": [1.0, np.nan] * 10, "b": ["x", "y"] * 10, "c": [3, 4] * 10})
+    return {"numbers": mixed[["a", "c"]], "mixed": mixed, "texts": mixed[["b"]]}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(pytest.param(lambda name=name: frames()[name], id=name) for name in frames()),
+        pytest.param(lambda: np.where(np.eye(20, 2), np.nan, 1.0), id="missing values"),
+        pytest.param(lambda: np.array([["a"], ["b"]] * 10, dtype=object), id="objects"),
+        pytest.param(lambda: csr_array(np.eye(20, 2)), id="sparse"),
+        pytest.param(lambda: np.full((20, 2), 7, np.uint8), id="bytes"),
+        pytest.param(lambda: np.zeros((0, 2)), id="no rows"),
+    ],
+)
+@pytest.mark.parametrize("y", [None, np.array(["no", "yes"] * 10), np.array([True, False] * 10)])
+def test_canaries_are_found_for_all_sorts_of_data(rows, y):
+    rows = rows()
+    y = None if y is None or rows.shape[0] == 0 else y
+    for relation in (ADD, "replace"):
+        found = list(candidates(NoisySum(), rows, y, relation))
+        assert found
+        for label, neighbor in found:
+            without, with_record = neighbors_for(rows, y, neighbor, relation).sides
+            assert ("target" in label) == (y is not None)
+            assert with_record[0].shape[0] == rows.shape[0] + 1
+            for side in (without, with_record):
+                assert side[1] is None or set(side[1].tolist()) <= set(y.tolist())
+
+
+class NoisySumOfAFrame(NoisySum):
+    def fit(self, X, y=None):
+        return super().fit(X.to_numpy())
+
+
+def test_canaries_in_data_frames_of_numbers_are_extreme():
+    pd = pytest.importorskip("pandas")
+    rows = pd.DataFrame({"a": np.zeros(20), "b": np.zeros(20, int)})
+    model = NoisySumOfAFrame(clipped=False)
+    assert audit_epsilon(model, rows, n_runs=200, claim=claim(1.0)).is_violated
+
+
+class KeepsTheLeast(NoisySum):
+    def fit(self, X, y=None):
+        self.least_ = X.min(axis=0)
+        return super().fit(X)
+
+
+def test_a_minimum_that_is_kept_is_caught():
+    assert audit_epsilon(KeepsTheLeast(), X, n_runs=200, claim=claim(1.0)).is_violated
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"neighbor": 20}, "neighbor=20 is not the number of one of the 20 rows"),
+        ({"neighbor": ([1.0, 2.0],)}, "a tuple .x, y. of a row and its target"),
+        ({"neighbor": ([1.0, 2.0], None)}, "a target where, and only where"),
+        ({"neighbor": (([1.0, 2.0], 0.0), ([1.0, 2.0], 1.0))}, "go with neighboring='replace'"),
+        ({"neighbor": ([1.0, 2.0], 0.0), "neighboring": "replace"}, "give two records"),
+    ],
+)
+def test_senseless_neighbours_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        audit_epsilon(LinearRegression(), X, Y, **settings)
 
 
 # ---------------------------------------------------------------- audits by one run

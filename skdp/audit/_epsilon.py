@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
@@ -97,7 +98,13 @@ class AuditResult:
         -------
         result : AuditResult
             With bounds that are higher for less confidence.
+
+        Raises
+        ------
+        ValueError
+            If it is not in [0.5, 1).
         """
+        _check_confidence(confidence)
         risk = 1.0 - confidence
         mu = _mu_bound(self.scores, self.thresholds[0], self.together, risk)
         epsilon = _epsilon_bound(self.scores, self.thresholds[1], self.delta, risk)
@@ -105,7 +112,10 @@ class AuditResult:
 
     @property
     def is_violated(self) -> bool:
-        """Whether the claim is refuted."""
+        """Whether the claim is refuted: wrongly so with a probability below ``2 (1 - confidence)``.
+
+        False where no claim is known.
+        """
         if self.claim is None or not self.claim.is_finite:
             return False
         gaussian = not (self.claim.epsilon0 or self.claim.delta0)
@@ -147,16 +157,17 @@ def audit_epsilon(
         Any estimator or pipeline with scikit-learn's interface, private or not. It is cloned;
         every `random_state` in it is set to None and, where there is an `n_rows`, the number of
         rows is declared.
-    X : array-like or DataFrame of shape (n_samples, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Data that both sides share. Small sets of small rows give the sharpest audits: the less
         the other records move the model, the more a canary does.
     y : array-like of shape (n_samples,), default=None
         Targets.
     neighbor : int, tuple or None, default=None
         The record in which the data sets differ. An int: this row of `X` is removed. A tuple
-        ``(x, y)``: this record is added; under "replace" ``((x0, y0), (x1, y1))``: the second in
-        place of the first. None: several extreme records are tried in short pilots and the one
-        that moves the model most is taken.
+        ``(x, y)``: this record is added, ``(x,)`` without targets; under "replace"
+        ``((x0, y0), (x1, y1))``: the second in place of the first. None: several extreme records
+        are tried in short pilots, of 160 fits each, and the one that moves the model most is
+        taken; in columns that are not numbers it has what the first rows have.
     n_runs : int, default=2000
         Number of fits on both data sets together, pilots not counted.
     delta : float, default=None
@@ -222,8 +233,7 @@ def audit_epsilon(
     """
     if not (isinstance(n_runs, int) and n_runs >= 20):
         raise ValueError(f"n_runs must be an integer of at least 20, got {n_runs!r}")
-    if not 0.5 <= confidence < 1.0:
-        raise ValueError(f"confidence must be in [0.5, 1), got {confidence!r}")
+    _check_confidence(confidence)
     claim, relation = _promise(claim_of(estimator) if claim is None else claim, neighboring)
     if claim is not None and relation == "add_or_remove" and divides_rows(estimator):
         raise ValueError(
@@ -232,7 +242,10 @@ def audit_epsilon(
         )
     if delta is None:
         delta = claim.reference_delta if claim is not None else 1e-5
-    data = X if hasattr(X, "iloc") else np.asarray(X)
+    if issparse(X):
+        data: Any = X.tocsr()
+    else:
+        data = X if hasattr(X, "iloc") else np.asarray(X)
     see = observer_for(observe)
     runs = Runner(estimator, see, n_jobs, verbose)
     if neighbor is None:
@@ -260,6 +273,11 @@ def audit_epsilon(
         thresholds=(for_mu, for_epsilon),
         together=together,
     )
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0.5 <= confidence < 1.0:
+        raise ValueError(f"confidence must be in [0.5, 1), got {confidence!r}")
 
 
 def _promise(claim: PrivacyCost | None, neighboring: str | None) -> tuple[PrivacyCost | None, str]:
