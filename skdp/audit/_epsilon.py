@@ -242,10 +242,11 @@ def audit_epsilon(
         )
     if delta is None:
         delta = claim.reference_delta if claim is not None else 1e-5
+    data: Any = X
     if issparse(X):
-        data: Any = X.tocsr()
-    else:
-        data = X if hasattr(X, "iloc") else np.asarray(X)
+        data = data.tocsr()
+    elif not hasattr(X, "iloc"):
+        data = np.asarray(X)
     see = observer_for(observe)
     runs = Runner(estimator, see, n_jobs, verbose)
     if neighbor is None:

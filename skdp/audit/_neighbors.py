@@ -245,7 +245,7 @@ def _rows_of_a_frame(X: Any) -> Iterator[tuple[str, Any, Any]]:
                 dtype = X.dtypes.iloc[i]
                 row[i] = _like(number, getattr(dtype, "numpy_dtype", dtype))
             made.append(row)
-        yield label, *made
+        yield label, made[0], made[1]
 
 
 def _like(values: Any, dtype: Any) -> Any:
