@@ -238,6 +238,12 @@ BUGS = [
         "DPRidge-declared",
     ),
     Bug(
+        "seeded noise that two budgets share",
+        [("noise.py", "bounded.name, sigma.hex(), float", "bounded.name, float")],
+        f"{CONTRACT}::test_one_seed_gives_unrelated_noise_to_budgets_steps_and_grids_on_the_same_values",
+        "",
+    ),
+    Bug(
         "floating-point noise added to the sum",
         [
             (

@@ -33,7 +33,7 @@ from sklearn.model_selection import train_test_split
 import skdp.mechanism
 import skdp.noise
 from skdp import PrivacyCost, _dense_rows, engine
-from skdp._lattice import ExactTotal
+from skdp._lattice import BoundedSum, ExactTotal
 from skdp.model_selection._search import DPSearch
 
 pytestmark = [
@@ -396,6 +396,27 @@ def test_seeded_noise_is_keyed_by_the_values_and_flagged(entry):
     assert any("random_state" in text for text in assumed)
     plain = registry.fit(entry.estimator, X, y).privacy_cost_.assumptions
     assert not any("random_state" in text for text in plain)
+
+
+def test_one_seed_gives_unrelated_noise_to_budgets_steps_and_grids_on_the_same_values():
+    # Noise that is shared by two budgets tells the values: (s2 a - s1 b) / (s2 - s1).
+    bounded = BoundedSum("sums", ExactTotal((4096,)), 2.0**-30, 1.0)
+
+    def noise(sigma=1.0, seed=3, context=("owner", 0), **changes):
+        return REAL_NOISE(replace(bounded, **changes), sigma, seed, context) / sigma
+
+    first = noise()
+    assert np.array_equal(first, noise())
+    others = [
+        noise(sigma=2.0),
+        noise(seed=4),
+        noise(context=("owner", 1)),
+        noise(context=("other", 0)),
+        noise(name="counts"),
+        noise(unit=2.0**-31),
+    ]
+    # The streams are fixed; 0.1 is six standard deviations of a correlation of chance.
+    assert all(abs(np.corrcoef(first, other)[0, 1]) < 0.1 for other in others)
 
 
 # ---------------------------------------------------------------- sensitivity
