@@ -8,17 +8,21 @@ import itertools
 import re
 from contextlib import suppress
 from pathlib import Path
+from unittest import SkipTest
 
 import numpy as np
 import pytest
 import registry
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_array
 
 from skdp import DPRidge, PrivacyCost
 from skdp.estimator_checks import check_estimator_privacy, parametrize_with_privacy_checks
 from skdp.estimator_checks._run import CHECKS
+from skdp.estimator_checks._subject import default_data
 from skdp.plan import Release
 
 NAMES = [check.__name__ for check in CHECKS]
@@ -69,7 +73,7 @@ class NoisySum(TransformerMixin, BaseEstimator):
         total = self.clipped(X).sum(axis=0)
         self.privacy_cost_ = self.planned_cost()
         self.sum_ = self.noisy(total)
-        mu = self.privacy_cost_.mu
+        mu = self.privacy_cost_.gaussian_mu
         self.releases_ = (Release("sum", 1.0, self.sigma(), mu),)
         return self
 
@@ -416,6 +420,121 @@ class NormForItsSquare(NoisySum):
         return 100.0 * super().clipped(X)
 
 
+class AtOnePrice(NoisySum):
+    """Without a parameter epsilon; its cost is larger than those which the checks choose."""
+
+    def __init__(self, mu=1.0):
+        self.mu = mu
+
+    def planned_cost(self):
+        return PrivacyCost(self.mu)
+
+    def generator(self, total):
+        return np.random.default_rng()
+
+    def sigma(self):
+        return (1.0 + 2.0**-17) / self.mu
+
+
+class NeverClipsAtOnePrice(AtOnePrice):
+    def clipped(self, X):
+        return X.toarray() if issparse(X) else np.asarray(X, np.float64)
+
+
+class WithPairs(NoisySum):
+    """States (epsilon, delta), half of it beside a Gaussian part."""
+
+    def planned_cost(self):
+        mu = 0.5 * PrivacyCost.from_epsilon(self.epsilon, self.delta).mu
+        return PrivacyCost(mu, epsilon0=0.5 * self.epsilon, delta0=1e-9)
+
+    def sigma(self):
+        return 2.0 * super().sigma()
+
+
+class NeverClipsWithPairs(WithPairs):
+    def clipped(self, X):
+        return X.toarray() if issparse(X) else np.asarray(X, np.float64)
+
+
+class DenseOnly(AtOnePrice):
+    """Fails on sparse rows in a way of its own."""
+
+    def validated(self, X):
+        if issparse(X):
+            raise IndexError("tuple index out of range")
+        return super().validated(X)
+
+
+class MostLikely(AtOnePrice):
+    """Shows which of two numbers of rows is nearer, for a lot of budget."""
+
+    def __init__(self, epsilon=8.0):
+        self.epsilon = epsilon
+
+    def planned_cost(self):
+        return PrivacyCost(0.0, epsilon0=self.epsilon)
+
+    def fit(self, X, y=None):
+        super().validated(X)
+        self.privacy_cost_ = self.planned_cost()
+        noisy = len(X) + np.random.default_rng().laplace(0.0, 1.0 / self.epsilon)
+        self.near_ = int(noisy > 50.0)
+        self.grid_ = np.linspace(0.0, 1.0, 61)  # as many as the records, by chance
+        return self
+
+    def transform(self, X):
+        return self.validated(X) * self.near_
+
+
+class GeometricCounts(NoisyCounts):
+    """Counts that are nearly always exact, for a lot of budget."""
+
+    def __init__(self, epsilon=8.0, classes=(0, 1)):
+        self.epsilon = epsilon
+        self.classes = classes
+
+    def planned_cost(self):
+        return PrivacyCost(0.0, epsilon0=self.epsilon)
+
+    def noisy(self, total):
+        one, other = np.random.default_rng().geometric(1.0 - np.exp(-self.epsilon), (2, len(total)))
+        return total + one - other
+
+
+class Coarse(AtOnePrice):
+    """Sure of its answer on either side: allowed at so large a mu."""
+
+    def __init__(self, mu=12.0):
+        super().__init__(mu)
+
+    def fit(self, X, y=None):
+        super().validated(X)
+        self.privacy_cost_ = self.planned_cost()
+        total = np.clip(X[:, 0], 0.0, 1.0).sum() - self.halfway
+        self.many_ = bool(total + np.random.default_rng().normal() / self.mu > 0.0)
+        return self
+
+    def transform(self, X):
+        return self.validated(X) * self.many_
+
+    @property
+    def halfway(self):
+        rows = default_data(self, 0)[0][:-1, 0]
+        return np.clip(rows, 0.0, 1.0).sum() + 0.5
+
+
+CORRECT = [
+    (DenseOnly(), "check_clipping_on_every_path"),
+    (MostLikely(), "check_noise_is_fresh"),
+    (MostLikely(), "check_global_seeds_have_no_effect"),
+    (MostLikely(), "check_noise_is_fresh_in_forks"),
+    (MostLikely(), "check_no_value_per_record"),
+    (GeometricCounts(), "check_no_statistic_in_the_state"),
+    (WithPairs(), "check_small_audit"),
+    (make_pipeline(NoisySum(), NoisySum()), "check_fit_leaves_the_parameters_alone"),
+]
+
 DEFECTS = [
     (Free(), "check_cost_is_stated", "costs nothing"),
     (Unstated(), "check_cost_is_stated", "not finite|states no cost"),
@@ -460,7 +579,11 @@ DEFECTS = [
     (ClipsDoubleOnly(), "check_clipping_on_every_path", "float32"),
     (ClipsWithInterceptOnly(), "check_clipping_on_every_path", "no intercept"),
     (WeightsWithoutBound(), "check_clipping_on_every_path", "weight"),
+    (NeverClipsAtOnePrice(), "check_clipping_on_every_path", "rows of 1e9"),
+    (NeverClipsWithPairs(), "check_clipping_on_every_path", "rows of 1e9"),
     (NormForItsSquare(), "check_small_audit", "refutes"),
+    (NeverClipsAtOnePrice(), "check_small_audit", "refutes"),
+    (NeverClipsWithPairs(), "check_small_audit", "refutes"),
 ]
 
 
@@ -486,6 +609,41 @@ def run(estimator, name):
 def test_the_check_fails_where_its_defect_is(estimator, name, message):
     with pytest.raises(AssertionError, match=message):
         run(estimator, name)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"), CORRECT, ids=[f"{type(c[0]).__name__}-{c[1]}" for c in CORRECT]
+)
+def test_what_is_correct_in_an_unusual_way_passes(estimator, name):
+    run(estimator, name)
+
+
+def test_the_seed_of_a_public_projection_is_no_seed_of_noise():
+    pipe = make_pipeline(RBFSampler(n_components=4), AtOnePrice())
+    with pytest.raises(SkipTest, match="no release has its noise"):
+        run(pipe, "check_seeds_are_flagged_and_keyed")
+    hidden = make_pipeline(RBFSampler(n_components=4), SeedNotSaid())
+    with pytest.raises(AssertionError, match="does not say so"):
+        run(hidden, "check_seeds_are_flagged_and_keyed")
+
+
+class AlwaysFails(AtOnePrice):
+    def fit(self, X, y=None):
+        raise AttributeError("a mistake")
+
+
+@pytest.mark.parametrize("name", ["check_small_audit", "check_clipping_on_every_path"])
+def test_a_mistake_is_not_taken_for_the_refusal_of_a_record(name):
+    with pytest.raises(AttributeError, match="a mistake"):
+        run(AlwaysFails(), name)
+
+
+def test_what_nobody_can_tell_is_skipped():
+    for name in ("check_small_audit", "check_clipping_on_every_path"):
+        with pytest.raises(SkipTest, match="no audit of 2000 fits"):
+            run(NeverClipsAtOnePrice(mu=3.0), name)
+    with pytest.raises(SkipTest, match="many_ may have no noise, or be sure"):
+        run(Coarse(), "check_nothing_is_without_noise")
 
 
 def test_every_check_is_shown_to_fail_and_is_on_the_page():

@@ -8,6 +8,7 @@ from scipy.special import betaincinv, ndtri
 from scipy.stats import binom
 
 __all__ = [
+    "counted",
     "epsilon_from_errors",
     "error_bounds",
     "mean_error_bounds",
@@ -16,6 +17,21 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+# Part of the runs that finds the attack, and the part that is enough from so many runs on; the
+# others count its errors.
+_TRAINING, _ENOUGH, _OF_MANY = 0.3, 1500, 0.15
+
+
+def counted(n_runs: int) -> int:
+    """How many runs on each side count errors; the others find the attack.
+
+    Parameters
+    ----------
+    n_runs : int
+        Runs on both sides together.
+    """
+    each = n_runs // 2
+    return each - min(max(4, int(_TRAINING * each)), max(_ENOUGH, int(_OF_MANY * each)))
 
 
 def error_bounds(errors: ArrayLike, trials: int, risk: float) -> FloatArray:

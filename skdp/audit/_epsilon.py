@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skdp._progress import with_progress
 from skdp.accounting import PrivacyCost
 from skdp.audit._bounds import (
+    counted,
     epsilon_from_errors,
     error_bounds,
     mean_error_bounds,
@@ -36,9 +37,6 @@ from skdp.cost import privacy_cost
 __all__ = ["AuditResult", "audit_epsilon", "claim_of"]
 
 FloatArray = NDArray[np.float64]
-# Part of the runs that finds the attack, and the part that is enough from so many runs on; the
-# others count its errors.
-_TRAINING, _ENOUGH, _OF_MANY = 0.3, 1500, 0.15
 _PILOT_RUNS = 80
 # Risk at which thresholds are compared: small enough for the rare errors of extreme thresholds
 # not to be taken at their word, and not so small that few runs show nothing at all.
@@ -207,7 +205,10 @@ def audit_epsilon(
     Notes
     -----
     A bound near zero proves nothing: a better attack may exist. A bound above the claim is a
-    proof, up to the stated confidence, that the claim is wrong.
+    proof, up to the stated confidence, that the claim is wrong. Under "add_or_remove" the two
+    sides differ in their number of rows: an estimator without `n_rows` that shows this number, or
+    divides by it, is refuted even where its claim takes the number as public, as `PrivacyCost`
+    does; ``neighboring="replace"`` keeps it the same.
 
     Errors are bounded as binomial numbers (Clopper and Pearson): each of the two rates or, for mu
     where that promises more, their mean, which is at least ``Phi(-mu / 2)``.
@@ -254,8 +255,7 @@ def audit_epsilon(
     else:
         pair = neighbors_for(data, y, neighbor, relation)
     sides = runs.both(pair, n_runs // 2)
-    n_training = max(4, int(_TRAINING * (n_runs // 2)))
-    n_training = min(n_training, max(_ENOUGH, int(_OF_MANY * (n_runs // 2))))
+    n_training = n_runs // 2 - counted(n_runs)
     attack = _Attack(*(side[:n_training] for side in sides))
     scores = (attack.score(sides[0][n_training:]), attack.score(sides[1][n_training:]))
     found = (attack.score(sides[0][:n_training]), attack.score(sides[1][:n_training]))

@@ -93,7 +93,8 @@ def check_estimator_privacy(
     expected_failed_checks : mapping of str to str, default=None
         Names of checks that the estimator does not pass, each with a reason.
     n_runs : int, default=120
-        Number of fits of each audit. With so few only gross violations are found.
+        Number of fits of each audit, at least: a larger cost takes more before it can be refuted.
+        With so few only gross violations are found.
     on_fail : {"raise"} or None, default="raise"
         Whether a failed check is an error.
 
@@ -117,7 +118,8 @@ def check_estimator_privacy(
     Notes
     -----
     A check that fails has found a defect; that all pass proves nothing. Statistical checks fail a
-    correct estimator with probability below 1e-6 each.
+    correct estimator with probability below 1e-6 each, as long as its fits differ: where nearly
+    all show the same, noise of so little effect and fixed noise look alike.
 
     **Privacy.** The data are made up.
 
@@ -174,7 +176,7 @@ def parametrize_with_privacy_checks(
         Gives for an estimator the names of checks that it does not pass, with reasons; these tests
         are marked as expected failures.
     n_runs : int, default=120
-        Number of fits of each audit.
+        Number of fits of each audit, at least.
 
     Returns
     -------

@@ -199,6 +199,30 @@ class Subject:
         """
         return privacy_cost(clone(self.estimator) if fitted is None else fitted)
 
+    def replace_cost(self, model: Any) -> PrivacyCost:
+        """What a model says before a fit that one record in place of another costs.
+
+        Parameters
+        ----------
+        model : estimator
+            Not fitted.
+        """
+        cost = self.cost(clone(model))
+        if not (cost.neighboring == "add_or_remove" and cost.has_pair and cost.gaussian_mu > 0.0):
+            return cost.to_replace()
+        # There is no exact conversion: of the whole curve, one point is kept.
+        delta = cost.reference_delta
+        point = PrivacyCost(0.0, epsilon0=cost.epsilon(delta), delta0=delta).to_replace()
+        return PrivacyCost(
+            0.0,
+            "replace",
+            cost.unit,
+            point.delta0,
+            cost.assumptions,
+            epsilon0=point.epsilon0,
+            delta0=point.delta0,
+        )
+
     def canary(self, size: float) -> tuple[Any, Any]:
         """Data whose last record is as extreme as that, of the first target of the largest.
 
