@@ -104,9 +104,13 @@ class PrivateLearner(PrivateEstimator):
     def _start(self, plan: Plan) -> NoiseCore:
         """Noise core for the plan; warns when delta is senseless for the number of rows.
 
-        The fit is charged with its first release, even if it ends in an error later.
+        The fit is charged with its first release, even if it ends in an error later, and at once
+        where there is none.
         """
-        warn_large_delta(plan.budget, plan.shape.n_rows)
+        if plan.releases:
+            warn_large_delta(plan.budget, plan.shape.n_rows)
+        else:
+            self._charge(plan)
         return NoiseCore(
             plan.releases,
             seed=check_seed(self.random_state),

@@ -151,8 +151,6 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
             self._finish_non_private(plan)
             return self
         noise = self._start(plan)
-        if not self._learns:
-            self._charge(plan)
         with workers(self.n_jobs) as pool:
             self._learn(data, bounds, plan, self._options(plan, noise, pool))
         self._finish(plan, noise)

@@ -21,6 +21,7 @@ from skdp._warn import warn
 from skdp.accounting import PrivacyCost
 from skdp.base import SEEDED, PrivateLearner
 from skdp.exceptions import UtilityWarning
+from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
 from skdp.preprocessing._levels import (
     Key,
@@ -34,6 +35,8 @@ from skdp.preprocessing._levels import (
 
 __all__ = ["Grouping", "PrivateEncoder", "group_levels"]
 
+# Levels of a column, their noisy counts, and whether records with none of them are surely there.
+Levels = tuple[Sequence[Any], NDArray[np.float64] | None, bool]
 _NAME = "levels"
 # Records without a found level are a level of their own if they are surely more than none: that
 # many standard deviations of the noise of their number.
@@ -130,7 +133,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
     min_frequency: float | None
     max_categories: int | None
     n_rows: int | None
-    _twin: Any  # what transforms where epsilon is infinite, else None
+    _twin_: Any = None  # what transforms where epsilon is infinite
 
     # ---- what is released ----
 
@@ -243,13 +246,13 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
             self._finish_non_private(plan)
             return self
         self._check_known(columns, given)
-        self._twin = None
+        noise = self._start(plan)
+        levels: list[Levels] = [(keys or [], None, False) for keys in given]
         if plan.releases:
-            self._learn(columns, given, plan)
-        else:
-            self._set_levels(plan, [(keys, None, False) for keys in given if keys is not None])
-            self.releases_, self.plan_ = (), plan
-            self.privacy_cost_ = self.planned_cost()
+            levels = self._released(columns, given, plan, noise)
+        self._set_levels(plan, levels)
+        self._finish(plan, noise)
+        self._warn_lost(given, levels, plan)
         return self
 
     def _check_known(
@@ -268,10 +271,14 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         """Place of every record's level; -1 for unknown ones, -2 for missing ones."""
         return places(column, keys)
 
-    def _learn(
-        self, columns: list[LevelCodes], given: Sequence[Sequence[Key] | None], plan: Plan
-    ) -> None:
-        noise = self._start(plan)
+    def _released(
+        self,
+        columns: list[LevelCodes],
+        given: Sequence[Sequence[Key] | None],
+        plan: Plan,
+        noise: NoiseCore,
+    ) -> list[Levels]:
+        """Levels of every column, those of counted ones with their noisy counts."""
         counted = []
         for column, keys in zip(columns, given, strict=True):
             if keys is None:
@@ -288,7 +295,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
             delta0=planned.delta0,
         )
         left = iter(found)
-        levels: list[tuple[Any, NDArray[np.float64] | None, bool]] = []
+        levels: list[Levels] = []
         for keys in given:
             if keys is not None and not self._counts_all:
                 levels.append((keys, None, False))
@@ -300,9 +307,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
                 len(counts) == 0 or rest > _SURE * planned.sigma * sqrt(len(counts))
             )
             levels.append((column_found.levels, counts, bool(is_rest)))
-        self._set_levels(plan, levels)
-        self._finish(plan, noise)
-        self._warn_lost(given, levels, plan)
+        return levels
 
     def _without_missing(self, column: LevelCodes) -> LevelCodes:
         """The column as it is counted."""
@@ -312,7 +317,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         """The given levels as they are encoded."""
         return given
 
-    def _set_levels(self, plan: Plan, levels: list[Any]) -> None:
+    def _set_levels(self, plan: Plan, levels: list[Levels]) -> None:
         self.categories_ = [array_of(keys) for keys, _, _ in levels]
         self.counts_ = [counts for _, counts, _ in levels]
         self._groups = [
@@ -336,7 +341,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         """Whether levels that were not found get a group of their own."""
         return self.handle_unknown == "infrequent_if_exist"
 
-    def _warn_lost(self, given: Sequence[Any], levels: list[Any], plan: Plan) -> None:
+    def _warn_lost(self, given: Sequence[Any], levels: list[Levels], plan: Plan) -> None:
         """Warn of columns without any level found: known from released values."""
         lost = [
             j
@@ -373,7 +378,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
 
     def _take_twin(self, twin: Any) -> None:
         """Attributes of a fitted twin, which does the work from now on."""
-        self._twin = twin
+        self._twin_ = twin
         self.categories_ = twin.categories_
         self.counts_ = [None] * len(twin.categories_)
         if self._counts_all:

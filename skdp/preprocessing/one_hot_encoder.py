@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._validation import StrOptions, feature_names_in, without_data
 from skdp.accounting import PrivacyCost
 from skdp.plan import Plan
-from skdp.preprocessing._encoder import PrivateEncoder
+from skdp.preprocessing._encoder import Levels, PrivateEncoder
 from skdp.preprocessing._levels import keys_of, values_of
 
 __all__ = ["DPOneHotEncoder"]
@@ -173,7 +173,7 @@ class DPOneHotEncoder(PrivateEncoder):
 
     # ---- which columns there are ----
 
-    def _set_levels(self, plan: Plan, levels: list[Any]) -> None:
+    def _set_levels(self, plan: Plan, levels: list[Levels]) -> None:
         super()._set_levels(plan, levels)
         self.output_norm_ = sqrt(len(levels))
         drops = [self._dropped(j) for j in range(len(levels))]
@@ -233,8 +233,8 @@ class DPOneHotEncoder(PrivateEncoder):
         encoded : ndarray, or sparse array, of shape (n_samples, n_encoded_features)
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return without_data(self._twin.transform, X)
+        if self._twin_ is not None:
+            return without_data(self._twin_.transform, X)
         codes = self._group_codes(X)
         places, starts = [], np.cumsum([0, *self._widths()])
         for code, gone, start in zip(codes, self._dropped_groups, starts[:-1], strict=True):
@@ -271,8 +271,8 @@ class DPOneHotEncoder(PrivateEncoder):
             None where a row is all zero and nothing was dropped.
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return np.asarray(without_data(self._twin.inverse_transform, X))
+        if self._twin_ is not None:
+            return np.asarray(without_data(self._twin_.inverse_transform, X))
         rows = without_data(check_array, X, accept_sparse="csr")
         widths = self._widths()
         if rows.shape[1] != sum(widths):
@@ -309,8 +309,8 @@ class DPOneHotEncoder(PrivateEncoder):
         names : ndarray of str
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return np.asarray(self._twin.get_feature_names_out(input_features))
+        if self._twin_ is not None:
+            return np.asarray(self._twin_.get_feature_names_out(input_features))
         features = feature_names_in(self, input_features)
         combine = self.feature_name_combiner
         if isinstance(combine, str):

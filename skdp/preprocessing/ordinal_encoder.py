@@ -181,8 +181,8 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
         encoded : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return np.asarray(without_data(self._twin.transform, X))
+        if self._twin_ is not None:
+            return np.asarray(without_data(self._twin_.transform, X))
         codes = np.stack(self._group_codes(X), axis=1)
         encoded = codes.astype(self.dtype)
         encoded[codes == -1] = self.unknown_value
@@ -203,8 +203,8 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
             None for what is the number of no category, nan for missing values.
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return np.asarray(without_data(self._twin.inverse_transform, X))
+        if self._twin_ is not None:
+            return np.asarray(without_data(self._twin_.inverse_transform, X))
         rows = without_data(check_array, X, ensure_all_finite="allow-nan")
         if rows.shape[1] != len(self._groups):
             raise ValueError(

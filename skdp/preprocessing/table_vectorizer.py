@@ -176,6 +176,7 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
     # of thousands of rows on, where a quarter does no harm; with hundreds and little budget a
     # quarter loses a third less. The figures are in ``docs/tables.rst``.
     preparation_share = 0.25
+    _twin_: Any = None  # what transforms where epsilon is infinite
 
     def __init__(
         self,
@@ -287,9 +288,8 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         kinds = declared_kinds(self.schema, len(raw), names, raw)
         plan = self._plan(len(raw[0]), kinds)
         numbers = {j: number_values(raw[j]) for j, k in enumerate(kinds) if isinstance(k, Numeric)}
-        self._twin = None
         if not plan.budget.is_finite:
-            self._twin = self.make_non_private().fit(X)
+            self._twin_ = self.make_non_private().fit(X)
             self._set(kinds, [], [], plan)
             self._finish_non_private(plan)
             return self
@@ -304,7 +304,6 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
             raw, kinds, numbers, plan, noise, min_frequency=self.min_frequency
         )
         columns = self._release_moments(kinds, numbers, magnitudes, plan, noise)
-        self._twin = None
         self._set(kinds, columns, levels, plan)
         self._finish(plan, noise, self._assumptions())
         self._warn_unknown(kinds, magnitudes, levels, plan)
@@ -322,7 +321,7 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         self.n_samples_seen_ = plan.shape.n_rows
         for name in ("mean_", "scale_", "units_", "missing_", "categories_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        if self._twin is None:
+        if self._twin_ is None:
             # A scale with an anchor is linear.
             self.mean_ = np.array([column.mean + column.scale.anchor for column in numbers])
             self.scale_ = np.array([column.deviation for column in numbers])
@@ -424,8 +423,8 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         """
         check_is_fitted(self, "n_samples_seen_")
         raw = raw_columns(self, X, reset=False)
-        if self._twin is not None:
-            return np.asarray(self._twin.transform(X), dtype=np.float64)
+        if self._twin_ is not None:
+            return np.asarray(self._twin_.transform(X), dtype=np.float64)
         values = [number_values(raw[column.place]) for column in self._numbers]
         parts = [c.transform(v)[:, None] for c, v in zip(self._numbers, values, strict=True)]
         parts += [
@@ -451,8 +450,8 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         """
         check_is_fitted(self, "n_samples_seen_")
         names = feature_names_in(self, input_features)
-        if self._twin is not None:
-            return np.asarray(self._twin.get_feature_names_out(names), dtype=object)
+        if self._twin_ is not None:
+            return np.asarray(self._twin_.get_feature_names_out(names), dtype=object)
         found = [str(names[column.place]) for column in self._numbers]
         found += [
             f"missingindicator_{names[column.place]}"

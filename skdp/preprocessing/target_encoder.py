@@ -310,7 +310,6 @@ class DPTargetEncoder(PrivateEncoder):
             bits=_BITS,
             overall=_exact_sums(shares),
         )
-        self._twin = None
         mean = np.clip(2.0 * half / plan.shape.n_rows, self._least, 1.0)
         self.target_type_ = self._declared_type()
         self.classes_ = None
@@ -402,7 +401,7 @@ class DPTargetEncoder(PrivateEncoder):
         return largest * sqrt(n_outputs)
 
     def _take_twin(self, twin: Any) -> None:
-        self._twin = twin
+        self._twin_ = twin
         self.output_norm_ = self._output_norm(len(twin.encodings_))
         self.categories_ = twin.categories_
         self.counts_ = [None] * len(twin.categories_)
@@ -426,8 +425,8 @@ class DPTargetEncoder(PrivateEncoder):
         encoded : ndarray of shape (n_samples, n_encoded_features)
         """
         self.fit(X, y)
-        if self._twin is not None:
-            return np.asarray(without_data(self._twin.fit_transform, X, self._target(y)))
+        if self._twin_ is not None:
+            return np.asarray(without_data(self._twin_.fit_transform, X, self._target(y)))
         return self.transform(X)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -444,8 +443,8 @@ class DPTargetEncoder(PrivateEncoder):
             One column per feature; one per feature and class with more than two classes.
         """
         check_is_fitted(self, "categories_")
-        if self._twin is not None:
-            return np.asarray(without_data(self._twin.transform, X))
+        if self._twin_ is not None:
+            return np.asarray(without_data(self._twin_.transform, X))
         means = np.atleast_1d(self.target_mean_)
         encoded = []
         for j, code in enumerate(self._codes(X)):
