@@ -37,7 +37,14 @@ from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
 from skdp.plan import PlannedRelease
 
-__all__ = ["Location", "find_location", "plan_location", "warn_location"]
+__all__ = [
+    "Location",
+    "find_bounds",
+    "find_location",
+    "plan_bounds",
+    "plan_location",
+    "warn_location",
+]
 
 # With fewer rows than this, in units of the noise that one histogram would have if it took the
 # whole budget, two rounds know more than four.
@@ -412,3 +419,19 @@ def warn_location(
         f"against {n_rows} rows; {remedy}",
         UtilityWarning,
     )
+
+
+def plan_bounds(
+    budget: PrivacyCost, n_columns: int, n_rows: int, share: float
+) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+    """Releases of `find_bounds`, which get a share of a budget, and the rest of the budget."""
+    first, rest = budget.split([share, 1.0 - share])
+    return plan_location(first, n_columns, n_rows), rest
+
+
+def find_bounds(X: Any, *, n_rows: int, noise: NoiseCore, **options: Any) -> Location:
+    """`find_location` of columns without public bounds, with its warning."""
+    location = find_location(X, n_rows=n_rows, noise=noise, **options)
+    remedy = "give public `bounds`, more budget or fewer columns"
+    warn_location(location, n_rows, noise, "columns", remedy)
+    return location

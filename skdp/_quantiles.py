@@ -16,13 +16,12 @@ that are there.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, log2, log10, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._histograms import FloatArray, Histograms, IntArray, column_sensitivity
-from skdp._location import find_location, plan_location, warn_location
+from skdp._location import find_bounds, plan_bounds
 from skdp._threads import Workers
 from skdp._warn import warn
 from skdp.accounting import PrivacyCost
@@ -33,7 +32,7 @@ from skdp.plan import PlannedRelease
 __all__ = ["Ranks", "find_ranks", "plan_ranks", "rank_depth"]
 
 # Share of the budget that finds bounds where none are given.
-LOCATION_SHARE = 0.6
+_LOCATION_SHARE = 0.6
 # Least and largest depth; up to `2**_FLAT` bins are released without a tree.
 _DEPTHS, _FLAT = (4, 12), 5
 # Bounds that were found are widened by that share of their distance.
@@ -167,8 +166,7 @@ def plan_ranks(
     """
     located: tuple[PlannedRelease, ...] = ()
     if not bounded:
-        first, budget = budget.split([LOCATION_SHARE, 1.0 - LOCATION_SHARE])
-        located = plan_location(first, n_columns, n_rows)
+        located, budget = plan_bounds(budget, n_columns, n_rows, _LOCATION_SHARE)
     depth = rank_depth(budget, n_columns, n_rows)
     levels = 1 if depth <= _FLAT else depth
     sensitivity = column_sensitivity(levels * n_columns, budget.neighboring)
@@ -247,10 +245,7 @@ def find_ranks(
     n_columns, n_bins = X.shape[1], 1 << depth
     found = np.ones(n_columns, dtype=bool)
     if bounds is None:
-        options: dict[str, Any] = {"neighboring": neighboring, "pool": pool}
-        place = find_location(X, n_rows=n_rows, noise=noise, **options)
-        advice = "give public `bounds`, more budget or fewer columns"
-        warn_location(place, n_rows, noise, "columns", advice)
+        place = find_bounds(X, n_rows=n_rows, noise=noise, neighboring=neighboring, pool=pool)
         found = ~place.unscaled
         margin = np.where(found, _MARGIN * (place.high / 2.0 - place.low / 2.0), 0.0)
         bounds = place.low - margin, place.high + margin

@@ -2,12 +2,19 @@
 
 import sys
 import warnings
+from collections.abc import Sequence
 from types import FrameType
 
-__all__ = ["warn"]
+__all__ = ["listed", "warn"]
 
 # Packages between the user's line and the place where a warning arises.
 _INNER = {"joblib", "skdp", "sklearn"}
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def warn(message: str, category: type[Warning]) -> None:

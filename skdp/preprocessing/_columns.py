@@ -17,6 +17,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._location import plan_bounds
 from skdp._quantiles import Ranks, find_ranks, plan_ranks
 from skdp._sparse_rows import canonical_rows
 from skdp._threads import Workers, workers
@@ -37,11 +38,13 @@ Bounds = tuple[FloatArray, FloatArray]
 class PrivateColumns(TransformerMixin, PrivateLearner):
     """Base of transformers with public or found bounds; NaN is a missing value.
 
-    A subclass says what it releases (`_releases`), learns it (`_learn`), and names the attributes
-    that an infinite epsilon takes from scikit-learn's transformer (`_copied`).
+    A subclass says what it releases (`_releases`), learns it (`_learn`, or a `fit` of its own), and
+    names the attributes that an infinite epsilon takes from scikit-learn's transformer (`_copied`).
     """
 
     _sparse: ClassVar[bool] = False
+    # Of the budget, for finding bounds where none are given.
+    _location_share: ClassVar[float] = 0.8
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateLearner._parameter_constraints,
@@ -76,9 +79,17 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     ) -> tuple[tuple[PlannedRelease, ...], dict[str, Any]]:
         """Planned releases and settings."""
 
-    @abstractmethod
     def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
         """Set the attributes; `options` are the keywords of queries."""
+        raise NotImplementedError
+
+    def _located(
+        self, budget: PrivacyCost, shape: ProblemShape
+    ) -> tuple[tuple[PlannedRelease, ...], PrivacyCost]:
+        """Releases that find bounds where none are given, and what they leave of the budget."""
+        if self.bounds is not None:
+            return (), budget
+        return plan_bounds(budget, shape.n_features, shape.n_rows, self._location_share)
 
     def planned_cost(self) -> PrivacyCost:
         """Privacy cost that a fit would have with the present parameters.
@@ -175,8 +186,9 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
     def _check_scaled(self, X: ArrayLike, n_features: int | None = None) -> NDArray[np.floating]:
         """Data for `inverse_transform`, a copy."""
         n_features = n_features or self.n_features_in_
+        options = {"accept_sparse": self._formats, "ensure_all_finite": "allow-nan"}
         scaled: NDArray[np.floating] = without_data(
-            check_array, X, dtype=FLOATS, copy=True, ensure_all_finite="allow-nan"
+            check_array, X, dtype=FLOATS, copy=True, **options
         )
         if scaled.shape[1] != n_features:
             raise ValueError(
@@ -186,10 +198,14 @@ class PrivateColumns(TransformerMixin, PrivateLearner):
         return scaled
 
     @property
+    def _formats(self) -> tuple[str, ...] | bool:
+        """What sparse data may be."""
+        return SPARSE_FORMATS if self._sparse else False
+
+    @property
     def _accepted(self) -> dict[str, Any]:
         """What X may be."""
-        formats = SPARSE_FORMATS if self._sparse else False
-        return {"accept_sparse": formats, "ensure_all_finite": self._finite}
+        return {"accept_sparse": self._formats, "ensure_all_finite": self._finite}
 
     def _check_input(self, X: ArrayLike) -> Any:
         """Data for `transform`, a copy."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._histograms import column_sensitivity
 from skdp._level_sums import LevelCodes, release_levels
 from skdp._validation import Interval, check_budget, check_parameters
-from skdp._warn import warn
+from skdp._warn import listed, warn
 from skdp.accounting import PrivacyCost
 from skdp.base import SEEDED, PrivateLearner
 from skdp.exceptions import UtilityWarning
@@ -350,13 +350,11 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         ]
         if lost:
             names = getattr(self, "feature_names_in_", range(len(given)))
-            shown = ", ".join(repr(str(names[j])) for j in lost[:5])
-            more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
             warn(
-                f"no level of column {shown}{more} was found: counts have a noise of "
-                f"{plan.releases[0].sigma:.3g} among {plan.shape.n_rows} records, and a level must "
-                "be far above it; give public `categories`, more budget or fewer columns, or bin "
-                "numbers first",
+                f"no level of column {listed([str(names[j]) for j in lost])} was found: counts "
+                f"have a noise of {plan.releases[0].sigma:.3g} among {plan.shape.n_rows} records, "
+                "and a level must be far above it; give public `categories`, more budget or fewer "
+                "columns, or bin numbers first",
                 UtilityWarning,
             )
 

@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdp._lattice import BoundedSum, ExactTotal, block_rows, iter_blocks
-from skdp._location import find_location, plan_location, warn_location
+from skdp._location import find_bounds
 from skdp._sparse_rows import canonical_rows
 from skdp._threads import workers
 from skdp._validation import (
@@ -37,7 +37,6 @@ from skdp.preprocessing._sparse_columns import SPARSE_FORMATS
 __all__ = ["DPSelectKBest"]
 
 FloatArray = NDArray[np.float64]
-_LOCATION_SHARE = 0.6
 _BITS = 20
 _BLOCK_ENTRIES = 1 << 16
 # Largest squared norm of one column's share: labels, and numbers, which need one more sum.
@@ -101,6 +100,7 @@ class DPSelectKBest(PrivateSelector):
     array([2, 5])
     """
 
+    _location_share = 0.6
     _parameter_constraints: dict[str, Any] = {
         **PrivateSelector._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],
@@ -167,12 +167,9 @@ class DPSelectKBest(PrivateSelector):
     def _releases(
         self, budget: PrivacyCost, shape: ProblemShape
     ) -> tuple[tuple[PlannedRelease, ...], dict[str, Any]]:
-        located: tuple[PlannedRelease, ...] = ()
-        if self.bounds is None:
-            first, budget = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
-            located = plan_location(first, shape.n_features, shape.n_rows)
+        located, rest = self._located(budget, shape)
         sensitivity = self._sensitivity(shape.n_features)
-        return (*located, PlannedRelease("scores", sensitivity, budget.mu)), {}
+        return (*located, PlannedRelease("scores", sensitivity, rest.mu)), {}
 
     @property
     def _finite(self) -> str | bool:
@@ -224,9 +221,6 @@ class DPSelectKBest(PrivateSelector):
         self._finish(plan, noise)
         return self
 
-    def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
-        raise NotImplementedError("fit needs the target")
-
     def _score(
         self,
         X: Any,
@@ -238,9 +232,7 @@ class DPSelectKBest(PrivateSelector):
         n_rows, n_features = plan.shape.n_rows, X.shape[1]
         if bounds is None:
             with workers(self.n_jobs) as pool:
-                place = find_location(X, **self._options(plan, noise, pool))
-            advice = "give public `bounds`, more budget or fewer columns"
-            warn_location(place, n_rows, noise, "columns", advice)
+                place = find_bounds(X, **self._options(plan, noise, pool))
             bounds = place.low, place.high
         sigma = noise.sigma("scores")
         if n_rows < _ROUGH * sigma:

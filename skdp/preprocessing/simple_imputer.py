@@ -12,7 +12,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_union
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._location import find_location, plan_location, warn_location
+from skdp._location import find_bounds
 from skdp._moments import plan_moments, release_sums
 from skdp._validation import StrOptions
 from skdp._warn import warn
@@ -24,8 +24,6 @@ from skdp.preprocessing._docs import shared_docs
 
 __all__ = ["DPSimpleImputer"]
 
-# Share of the budget that finds bounds for means where none are given.
-_LOCATION_SHARE = 0.8
 # Noise of a mean, in units of half the distance of the bounds, that is worth a warning.
 _ROUGH = 0.25
 
@@ -126,11 +124,8 @@ class DPSimpleImputer(PrivateQuantiles):
     ) -> tuple[tuple[PlannedRelease, ...], dict[str, Any]]:
         if self.strategy != "mean":
             return super()._releases(budget, shape)
-        located: tuple[PlannedRelease, ...] = ()
-        if self.bounds is None:
-            first, budget = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
-            located = plan_location(first, shape.n_features, shape.n_rows)
-        return (*located, plan_moments(budget, shape.n_features, second=False)), {}
+        located, rest = self._located(budget, shape)
+        return (*located, plan_moments(rest, shape.n_features, second=False)), {}
 
     def _learn(
         self, X: NDArray[np.floating], bounds: Bounds | None, plan: Plan, options: dict[str, Any]
@@ -149,18 +144,15 @@ class DPSimpleImputer(PrivateQuantiles):
         self, X: NDArray[np.floating], bounds: Bounds | None, options: dict[str, Any]
     ) -> NDArray[np.float64]:
         found = np.ones(X.shape[1], dtype=bool)
-        n_rows = options["n_rows"]
         if bounds is None:
-            place = find_location(X, **options)
-            advice = "give public `bounds`, more budget or fewer columns"
-            warn_location(place, n_rows, options["noise"], "columns", advice)
+            place = find_bounds(X, **options)
             found, bounds = ~place.unscaled, (place.low, place.high)
         moments = release_sums(X, *bounds, second=False, missing=True, **options)
         worst = float(moments.doubt.max())
         if worst > _ROUGH:
             warn(
                 f"means are rough: their noise is {worst:.3g} of half the distance of the "
-                f"bounds, with {n_rows} rows; use a larger budget or fewer columns",
+                f"bounds, with {moments.n_rows} rows; use a larger budget or fewer columns",
                 UtilityWarning,
             )
         return np.where(found, moments.mean, 0.0)

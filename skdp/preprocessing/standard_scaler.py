@@ -4,48 +4,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isinf, sqrt
-from numbers import Integral
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._location import find_location, plan_location, warn_location
+from skdp._location import find_bounds
 from skdp._moments import MomentSums, plan_moments, release_sums
 from skdp._sparse_rows import canonical_rows
 from skdp._threads import workers
-from skdp._validation import FLOATS, Interval, check_features, without_data
-from skdp._warn import warn
+from skdp._validation import check_features
+from skdp._warn import listed, warn
 from skdp.accounting import PrivacyCost
-from skdp.base import PrivateLearner
 from skdp.exceptions import UtilityWarning
 from skdp.noise import NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape
-from skdp.preprocessing._bounds import column_bounds, share_of_budget
 from skdp.preprocessing._chunks import DISJOINT, cost_of_disjoint
-from skdp.preprocessing._sparse_columns import SPARSE_FORMATS, entries_and
+from skdp.preprocessing._columns import Bounds, PrivateColumns
+from skdp.preprocessing._sparse_columns import entries_and
 
 __all__ = ["DPStandardScaler"]
 
-# Share of the budget that finds bounds where none are given.
-_LOCATION_SHARE = 0.8
-# What X may be beside a dense array of numbers.
-_ACCEPTED: dict[str, Any] = {"accept_sparse": SPARSE_FORMATS, "ensure_all_finite": "allow-nan"}
 
-
-def _listed(names: NDArray, most: int = 5) -> str:
-    """The first few names."""
-    shown = ", ".join(repr(name) for name in names[:most].tolist())
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
+class DPStandardScaler(OneToOneFeatureMixin, PrivateColumns):
     """Standardise columns by private means and standard deviations.
 
     Missing values, NaN, are ignored while learning and kept by `transform`. Sparse data stay
@@ -144,13 +130,12 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **PrivateLearner._parameter_constraints,
-        "bounds": [None, "array-like", dict],
+        **PrivateColumns._parameter_constraints,
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
-        "n_rows": [None, Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [None, Integral],
     }
+    _sparse = True
+    _copied = ("mean_", "var_", "scale_")
 
     def __init__(
         self,
@@ -176,57 +161,14 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         self.random_state = random_state
 
     @property
-    def preparation_share(self) -> float:
-        """Share of mu^2 that a `PrivacyBudget` gives this step by default."""
-        return share_of_budget(self.bounds)
-
-    @property
     def _learns(self) -> bool:
         return self.with_mean or self.with_std
 
-    def planned_cost(self) -> PrivacyCost:
-        """Privacy cost that a fit would have with the present parameters.
-
-        Returns
-        -------
-        cost : PrivacyCost
-            The budget; zero when neither mean nor deviation is used.
-        """
-        cost = super().planned_cost()
-        if cost.is_finite and not self._learns:
-            return PrivacyCost.zero(
-                neighboring=cost.neighboring, unit=cost.unit, reference_delta=cost.reference_delta
-            )
-        return cost
-
-    def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
-        """All that `fit` would release, computed without data.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows; `n_rows` takes its place when given.
-        n_features : int
-            Number of columns of X.
-        n_outputs : int, default=1
-            Not used.
-
-        Returns
-        -------
-        plan : Plan
-            Releases with their sensitivity, noise and cost.
-        """
-        budget = self._check_parameters()
-        shape = ProblemShape(self.n_rows or n_samples, n_features)
-        if isinf(budget.mu) or not self._learns:
-            return Plan(shape, budget)
-        releases: tuple[PlannedRelease, ...] = ()
-        rest = budget
-        if self.bounds is None:
-            first, rest = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
-            releases = plan_location(first, n_features, shape.n_rows)
-        moments = plan_moments(rest, n_features, second=self.with_std)
-        return Plan(shape, budget, (*releases, moments))
+    def _releases(
+        self, budget: PrivacyCost, shape: ProblemShape
+    ) -> tuple[tuple[PlannedRelease, ...], dict[str, Any]]:
+        located, rest = self._located(budget, shape)
+        return (*located, plan_moments(rest, shape.n_features, second=self.with_std)), {}
 
     def fit(self, X: ArrayLike, y: object = None) -> DPStandardScaler:
         """Learn private means and standard deviations.
@@ -243,7 +185,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         self : DPStandardScaler
         """
         self._check_parameters()
-        return self._learn(X, {})
+        return self._learn_from(X, {})
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> DPStandardScaler:
         """Learn from one more chunk of records, none of which may be in another chunk.
@@ -274,7 +216,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
                 "an earlier chunk failed after it was charged, and what was learned is gone; start "
                 "again with fit, or with a clone"
             )
-        self._learn(X, learned)
+        self._learn_from(X, learned)
         self.privacy_cost_ = self.privacy_cost_.with_assumptions(DISJOINT)
         return self
 
@@ -284,16 +226,14 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         if earlier is not None:
             self.privacy_cost_ = cost_of_disjoint(earlier, self.privacy_cost_)
 
-    def _learn(self, X: ArrayLike, learned: dict[str, Any]) -> DPStandardScaler:
+    def _learn_from(self, X: ArrayLike, learned: dict[str, Any]) -> DPStandardScaler:
         """Learn from X, and from the sums of earlier chunks."""
-        data = self._check_input(X, reset=not learned)
+        self._check_sparse(X)
+        data = check_features(self, X, reset=not learned, **self._accepted)
         if issparse(data):
             data = canonical_rows(data.tocsr())
         n_features = data.shape[1]
-        bounds = None
-        if self.bounds is not None:
-            names = getattr(self, "feature_names_in_", None)
-            bounds = column_bounds(self.bounds, n_features, names)
+        bounds = self._public_bounds(n_features)
         plan = self.plan(*data.shape)
         if not plan.budget.is_finite:
             self._learn_without_privacy(data, plan, learned)
@@ -325,24 +265,19 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         return self
 
     def _learn_without_privacy(self, X: Any, plan: Plan, learned: dict[str, Any]) -> None:
-        names = ("mean_", "var_", "scale_")
         twin = self.make_non_private()
         n_rows = int(learned.get("n_rows", 0))
         if learned:
             twin.n_samples_seen_ = learned.get("seen", np.int64(n_rows))
-            for name in names:
+            for name in self._copied:
                 setattr(twin, name, getattr(self, name))
         twin.partial_fit(X)
-        for name in names:
+        for name in self._copied:
             setattr(self, name, getattr(twin, name))
         self.n_samples_seen_ = n_rows + plan.shape.n_rows
         self._sums = {"n_rows": self.n_samples_seen_, "seen": twin.n_samples_seen_}
         self._finish_non_private(plan)
         self.output_norm_ = self._output_norm(X.shape[1])
-
-    def _check_input(self, X: ArrayLike, *, reset: bool) -> Any:
-        self._check_sparse(X)
-        return check_features(self, X, reset=reset, **_ACCEPTED)
 
     def _check_sparse(self, X: Any) -> None:
         if self.with_mean and issparse(X):
@@ -353,7 +288,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     def _output_norm(self, n_features: int) -> float | None:
         return sqrt(n_features) if self.with_std else None
 
-    def _check_chunk(self, learned: dict[str, Any], bounds: tuple[NDArray, NDArray] | None) -> None:
+    def _check_chunk(self, learned: dict[str, Any], bounds: Bounds | None) -> None:
         """What is added up must be of one kind."""
         same = "values" in learned and self.privacy_cost_.neighboring == self.neighboring
         if same:
@@ -370,30 +305,21 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
     def _add(
         self,
         X: Any,
-        bounds: tuple[NDArray, NDArray] | None,
+        bounds: Bounds | None,
         plan: Plan,
         noise: NoiseCore,
         learned: dict[str, Any],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and deviations of X and of the chunks before."""
-        n_rows = plan.shape.n_rows
-        options: dict[str, Any] = {
-            "n_rows": n_rows,
-            "noise": noise,
-            "neighboring": self.neighboring,
-        }
         unscaled = learned.get("unscaled")
         with workers(self.n_jobs) as pool:
+            options = self._options(plan, noise, pool)
             if learned:
                 bounds = learned["low"], learned["high"]
             elif bounds is None:
-                found = find_location(X, **options, pool=pool)
-                advice = "give public `bounds`, more budget or fewer columns"
-                warn_location(found, n_rows, noise, "columns", advice)
+                found = find_bounds(X, **options)
                 bounds, unscaled = (found.low, found.high), found.unscaled
-            sums = release_sums(
-                X, *bounds, second=self.with_std, missing=True, **options, pool=pool
-            )
+            sums = release_sums(X, *bounds, second=self.with_std, missing=True, **options)
         if learned:
             names = ("values", "n_rows", "noise")
             sums = replace(sums, **{name: learned[name] for name in names}) + sums
@@ -424,9 +350,9 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         if missed.any():
             names = getattr(self, "feature_names_in_", np.arange(len(missed)))
             warn(
-                f"the noise does not tell the mean of columns {_listed(names[missed])} from one of "
-                "their bounds, as if all values were there or beyond: are `bounds` in the units "
-                "of X?",
+                f"the noise does not tell the mean of columns {listed(names[missed].tolist())} "
+                "from one of their bounds, as if all values were there or beyond: are `bounds` in "
+                "the units of X?",
                 UtilityWarning,
             )
 
@@ -445,7 +371,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
             largest number that it has.
         """
         check_is_fitted(self, "n_samples_seen_")
-        scaled = self._check_input(X, reset=False).copy()
+        self._check_sparse(X)
+        scaled = self._check_input(X)
         largest = np.finfo(scaled.dtype).max
         with np.errstate(all="ignore"):
             if self.with_mean:
@@ -472,12 +399,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
         """
         check_is_fitted(self, "n_samples_seen_")
         self._check_sparse(X)
-        original = without_data(check_array, X, dtype=FLOATS, copy=True, **_ACCEPTED)
-        if original.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {original.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
+        original: Any = self._check_scaled(X)
         with np.errstate(all="ignore"):
             if self.scale_ is not None:
                 entries, scale = entries_and(original, self.scale_)
@@ -492,7 +414,5 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = not self.with_mean
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -14,7 +14,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._validation import Interval, check_budget, check_parameters, feature_names_in
-from skdp._warn import warn
+from skdp._warn import listed, warn
 from skdp.accounting import PrivacyCost
 from skdp.base import SEEDED, PrivateLearner
 from skdp.exceptions import PrivacyLeakWarning, UtilityWarning
@@ -41,11 +41,6 @@ _DTYPES = (
     "the types of the columns, by which DPTableVectorizer without a schema decides what they are, "
     "are public"
 )
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class DPTableVectorizer(TransformerMixin, PrivateLearner):
@@ -368,7 +363,7 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         if places:
             names = [str(name) for name in feature_names_in(self, None)]
             warn(
-                f"the values of columns {_listed([names[j] for j in places])} lie so close "
+                f"the values of columns {listed([names[j] for j in places])} lie so close "
                 "together for their size that their spread is not known: subtract a public number, "
                 "give them bounds, or drop them if all values are the same",
                 UtilityWarning,
@@ -390,7 +385,7 @@ class DPTableVectorizer(TransformerMixin, PrivateLearner):
         ]
         if unseen:
             warn(
-                f"columns {_listed(unseen)} could not be told from the noise, so that their scales "
+                f"columns {listed(unseen)} could not be told from the noise, so that their scales "
                 f"are guesses and their categories unknown: a count has noise of standard "
                 f"deviation {plan.releases[0].sigma:.3g}, against {n_rows} rows; declare public "
                 "bounds and categories in `schema`, drop columns, or use more budget",

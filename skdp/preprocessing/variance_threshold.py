@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._location import find_location, plan_location, warn_location
+from skdp._location import find_bounds
 from skdp._moments import plan_moments, release_sums
 from skdp._validation import Interval
 from skdp._warn import warn
@@ -23,8 +23,6 @@ from skdp.preprocessing._docs import shared_docs
 
 __all__ = ["DPVarianceThreshold"]
 
-# Share of the budget that finds bounds where none are given.
-_LOCATION_SHARE = 0.8
 # A variance above zero is that many standard deviations of its noise.
 _ABOVE_ZERO = 2.0
 # Noise of a variance, in units of half the distance of the bounds squared, from which on nothing
@@ -112,19 +110,13 @@ class DPVarianceThreshold(PrivateSelector):
     def _releases(
         self, budget: PrivacyCost, shape: ProblemShape
     ) -> tuple[tuple[PlannedRelease, ...], dict[str, Any]]:
-        located: tuple[PlannedRelease, ...] = ()
-        if self.bounds is None:
-            first, budget = budget.split([_LOCATION_SHARE, 1.0 - _LOCATION_SHARE])
-            located = plan_location(first, shape.n_features, shape.n_rows)
-        return (*located, plan_moments(budget, shape.n_features, second=True)), {}
+        located, rest = self._located(budget, shape)
+        return (*located, plan_moments(rest, shape.n_features, second=True)), {}
 
     def _learn(self, X: Any, bounds: Bounds | None, plan: Plan, options: dict[str, Any]) -> None:
         unknown = np.zeros(X.shape[1], dtype=bool)
-        n_rows = plan.shape.n_rows
         if bounds is None:
-            place = find_location(X, **options)
-            advice = "give public `bounds`, more budget or fewer columns"
-            warn_location(place, n_rows, options["noise"], "columns", advice)
+            place = find_bounds(X, **options)
             unknown, bounds = ~place.found, (place.low, place.high)
         moments = release_sums(X, *bounds, second=True, missing=True, **options)
         variances, worst = moments.variance, float(moments.doubt.max())
@@ -135,8 +127,8 @@ class DPVarianceThreshold(PrivateSelector):
             warn(
                 "all columns are kept: the noise of the variances is as large as the variance of "
                 f"values spread evenly between the bounds (standard deviation {worst:.3g} "
-                f"of a quarter of the squared width, with {n_rows} rows); use a larger budget or "
-                "fewer columns",
+                f"of a quarter of the squared width, with {plan.shape.n_rows} rows); use a "
+                "larger budget or fewer columns",
                 UtilityWarning,
             )
             unknown[:] = True
