@@ -7,9 +7,9 @@ import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.base import clone
 
-__all__ = ["check_names", "given_to_all", "parameter_columns", "with_settings"]
+from skdp._validation import PRIVACY_CONSTRAINTS
 
-_BUDGETS = {"epsilon", "delta", "neighboring", "random_state"}
+__all__ = ["check_names", "given_to_all", "parameter_columns", "with_settings"]
 
 
 def with_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
@@ -29,7 +29,7 @@ def check_names(estimator: Any, settings: Mapping[str, Any]) -> None:
     owners = {"": estimator, **estimator.get_params(deep=True)}
     for name in settings:
         path, _, own = name.rpartition("__")
-        if own in _BUDGETS and hasattr(type(owners.get(path)), "planned_cost"):
+        if own in PRIVACY_CONSTRAINTS and hasattr(type(owners.get(path)), "planned_cost"):
             raise ValueError(
                 f"{name!r} cannot be searched over: all candidates get the same part of the total "
                 "budget, which is the epsilon and delta of the search"

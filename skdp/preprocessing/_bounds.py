@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["column_bounds", "share_of_budget"]
+from skdp.preprocessing._names import by_name
+
+__all__ = ["are_bounds", "column_bounds", "share_of_budget", "target_bounds"]
 
 FloatArray = NDArray[np.float64]
 # Half widths below this have reciprocals that overflow on a fine grid.
@@ -19,6 +21,35 @@ _KNOWN, _TO_BE_FOUND = 0.1, 0.3
 def share_of_budget(bounds: Any) -> float:
     """Share of mu^2 that a step should get beside a model."""
     return _TO_BE_FOUND if bounds is None else _KNOWN
+
+
+def are_bounds(low: Any, high: Any) -> NDArray[np.bool_]:
+    """Whether numbers are finite and far enough apart to be bounds, elementwise."""
+    with np.errstate(invalid="ignore"):  # of two infinities
+        half = np.divide(high, 2.0) - np.divide(low, 2.0)
+    return np.asarray(np.isfinite(low) & np.isfinite(high) & (half >= _LEAST_HALF))
+
+
+def target_bounds(y_bounds: Any) -> tuple[float, float]:
+    """Lower and upper bound of a target.
+
+    Parameters
+    ----------
+    y_bounds : pair of float
+        As given by the user.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite with ``low < high``.
+    """
+    bounds = np.asarray(y_bounds, dtype=np.float64)
+    if bounds.shape != (2,):
+        raise ValueError(f"y_bounds must be a pair (low, high), got shape {bounds.shape}")
+    low, high = bounds.tolist()
+    if not are_bounds(low, high):
+        raise ValueError(f"y_bounds must be finite with low < high, got ({low:g}, {high:g})")
+    return low, high
 
 
 def column_bounds(
@@ -46,7 +77,7 @@ def column_bounds(
         If a column is missing or unknown, or bounds are not finite with ``low < high``.
     """
     if isinstance(bounds, Mapping):
-        low, high = _by_name(bounds, n_features, names)
+        low, high = _by_name(bounds, names)
     else:
         if len(bounds) != 2:
             raise ValueError(
@@ -61,8 +92,7 @@ def column_bounds(
                 "bounds=(np.array([low_0, low_1]), np.array([high_0, high_1]))"
             )
         low, high = (_one_per_column(bound, n_features) for bound in bounds)
-    half = high / 2.0 - low / 2.0
-    right = np.isfinite(low) & np.isfinite(high) & (half >= _LEAST_HALF)
+    right = are_bounds(low, high)
     if not right.all():
         column = int(np.argmin(right))
         name = column if names is None else repr(str(names[column]))
@@ -94,23 +124,13 @@ def _one_per_column(bound: Any, n_features: int) -> FloatArray:
 
 
 def _by_name(
-    bounds: Mapping[Any, Any], n_features: int, names: Sequence[str] | None
+    bounds: Mapping[Any, Any], names: Sequence[str] | None
 ) -> tuple[FloatArray, FloatArray]:
-    if names is None:
-        raise ValueError("bounds by column name need an X with column names")
-    missing = [name for name in names if name not in bounds]
-    unknown = [name for name in bounds if name not in set(names)]
-    if missing or unknown:
-        raise ValueError(
-            "bounds must name the columns of X, all of them and no others; "
-            f"missing: {missing}, unknown: {unknown}"
-        )
-    pairs = [np.asarray(bounds[name], dtype=np.float64) for name in names]
-    for name, pair in zip(names, pairs, strict=True):
-        if pair.shape != (2,):
+    for name, pair in bounds.items():
+        if np.shape(pair) != (2,):
             raise ValueError(
                 f"bounds by column name must be pairs (low, high); column {str(name)!r} has shape "
-                f"{pair.shape}"
+                f"{np.shape(pair)}"
             )
-    low, high = np.reshape(pairs, (n_features, 2)).T
+    low, high = np.array(by_name(bounds, names, "bounds"), dtype=np.float64).T
     return low, high

@@ -16,8 +16,8 @@ delta : float, default=1e-5
 bounds : pair, or dict of str to pair, default=None
     Public lower and upper bound of the columns, in their units: ``(low, high)`` with numbers
     for all columns, or with arrays of shape (n_features,); or a dict that gives every column,
-    by name, its pair. Values beyond count as if they were there. None: three fifths of the
-    budget find bounds privately."""
+    by name, its pair. Values beyond count as if they were there. None: most of the budget
+    finds bounds privately."""
 _COMMON = """\
 neighboring : {{"add_or_remove", "replace"}}, default="add_or_remove"
     A record against a blank one (zero-out in the literature; the number of rows is public),

@@ -37,7 +37,6 @@ __all__ = ["Grouping", "PrivateEncoder", "group_levels"]
 
 # Levels of a column, their noisy counts, and whether records with none of them are surely there.
 Levels = tuple[Sequence[Any], NDArray[np.float64] | None, bool]
-_NAME = "levels"
 # Records without a found level are a level of their own if they are surely more than none: that
 # many standard deviations of the noise of their number.
 _SURE = 4.0
@@ -115,6 +114,8 @@ def group_levels(
 
 class PrivateEncoder(TransformerMixin, PrivateLearner):
     """Base of encoders whose categories are public or found by a thresholded histogram."""
+
+    _release_name = "levels"
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateLearner._parameter_constraints,
@@ -215,9 +216,14 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         n_counted = n_features if self._counts_all else self._n_auto(n_features)
         if not budget.is_finite or not n_counted:
             return Plan(shape, budget)
-        sensitivity = column_sensitivity(n_counted, self.neighboring)
-        release = PlannedRelease(_NAME, sensitivity, budget.gaussian_mu, delta0=budget.delta0)
+        sensitivity = self._sensitivity(n_counted)
+        mu, delta0 = budget.gaussian_mu, budget.delta0
+        release = PlannedRelease(self._release_name, sensitivity, mu, delta0=delta0)
         return Plan(shape, budget, (release,))
+
+    def _sensitivity(self, n_columns: int) -> float:
+        """Joint sensitivity of what is released of the columns that are counted."""
+        return column_sensitivity(n_columns, self.neighboring)
 
     # ---- fit ----
 
@@ -289,7 +295,7 @@ class PrivateEncoder(TransformerMixin, PrivateLearner):
         (planned,) = plan.releases
         found, _ = release_levels(
             counted,
-            name=_NAME,
+            name=planned.name,
             noise=noise,
             sensitivity=planned.sensitivity,
             delta0=planned.delta0,

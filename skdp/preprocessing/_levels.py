@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from skdp._level_sums import LevelCodes
 from skdp._validation import without_data
+from skdp.preprocessing._names import by_name
 
 __all__ = [
     "Key",
@@ -303,16 +304,8 @@ def given_levels(
     if is_auto(categories):
         return [None] * n_features
     if isinstance(categories, Mapping):
-        if names is None:
-            raise ValueError("categories by column name need an X with column names")
-        missing = [name for name in names if name not in categories]
-        unknown = [name for name in categories if name not in set(names)]
-        if missing or unknown:
-            raise ValueError(
-                'categories must name the columns of X, all of them ("auto" for those to be '
-                f"found) and no others; missing: {missing}, unknown: {unknown}"
-            )
-        categories = [categories[name] for name in names]
+        default = '"auto" for those to be found'
+        categories = by_name(categories, names, "categories", default)
     if len(categories) != n_features:
         raise ValueError(
             f"Shape mismatch: categories must have one entry for each of the {n_features} columns "

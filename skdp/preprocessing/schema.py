@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from skdp.preprocessing._bounds import are_bounds
 from skdp.preprocessing._levels import array_of, frame_columns, is_missing, keys_of, levels_of
+from skdp.preprocessing._names import by_name
 
 __all__ = [
     "Binary",
@@ -19,8 +19,6 @@ __all__ = [
     "schema_from_public",
 ]
 
-# Half widths of bounds below this have reciprocals that overflow on a fine grid.
-_LEAST_HALF = 2.0**-960
 _MOST_LEVELS = 1000
 
 
@@ -47,11 +45,7 @@ class Numeric:
         if self.bounds is None:
             return
         pair = tuple(self.bounds)
-        if (
-            len(pair) != 2
-            or not np.isfinite(pair).all()
-            or not pair[1] / 2 - pair[0] / 2 >= (_LEAST_HALF)
-        ):
+        if len(pair) != 2 or not are_bounds(*pair):
             raise ValueError("bounds of a Numeric must be finite, (low, high) with low < high")
         object.__setattr__(self, "bounds", pair)
 
@@ -161,16 +155,7 @@ def declared_kinds(
     if isinstance(schema, KINDS):
         return (schema,) * n_features
     if isinstance(schema, Mapping):
-        if names is None:
-            raise ValueError("a schema by column name needs an X with column names")
-        missing = [name for name in names if name not in schema]
-        unknown = [name for name in schema if name not in set(names)]
-        if missing or unknown:
-            raise ValueError(
-                "schema must name the columns of X, all of them (Drop() for those that are not "
-                f"used) and no others; missing: {missing}, unknown: {unknown}"
-            )
-        schema = [schema[name] for name in names]
+        schema = by_name(schema, names, "schema", "Drop() for those that are not used")
     if len(schema) != n_features:
         raise ValueError(
             f"schema must have one entry for each of the {n_features} columns of X, got "

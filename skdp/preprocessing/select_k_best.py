@@ -30,6 +30,7 @@ from skdp.accounting import PrivacyCost
 from skdp.exceptions import UtilityWarning
 from skdp.noise import MAX_SIGMA_BITS, NoiseCore
 from skdp.plan import Plan, PlannedRelease, ProblemShape, relation_factor
+from skdp.preprocessing._bounds import target_bounds
 from skdp.preprocessing._columns import Bounds, PrivateSelector
 from skdp.preprocessing._docs import shared_docs
 from skdp.preprocessing._sparse_columns import SPARSE_FORMATS
@@ -145,17 +146,8 @@ class DPSelectKBest(PrivateSelector):
         if self.classes is not None:
             declared_classes(self.classes, np.zeros(0))
         if self.y_bounds is not None:
-            self._target_bounds()
+            target_bounds(self.y_bounds)
         return budget
-
-    def _target_bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self.y_bounds, dtype=np.float64)
-        if bounds.shape != (2,):
-            raise ValueError(f"y_bounds must be a pair (low, high), got shape {bounds.shape}")
-        low, high = bounds.tolist()
-        if not (-inf < low < high < inf and high / 2.0 - low / 2.0 > 2.0**-960):
-            raise ValueError(f"y_bounds must be finite with low < high, got ({low:g}, {high:g})")
-        return low, high
 
     def _sensitivity(self, n_features: int) -> float:
         if self.classes is not None:
@@ -212,7 +204,7 @@ class DPSelectKBest(PrivateSelector):
             self._finish_non_private(plan)
             return self
         if not labelled:
-            low, high = self._target_bounds()
+            low, high = target_bounds(self.y_bounds)
             half = high / 2.0 - low / 2.0
             clipped = np.clip(np.asarray(target, dtype=np.float64).ravel(), low, high)
             shares = ((clipped / 2.0 - low / 4.0 - high / 4.0) * (2.0 / half))[:, None]

@@ -48,7 +48,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateColumns):
         for all columns, or with arrays of shape (n_features,); or a dict that gives every column,
         by name, its pair. Lists of two numbers for two columns are refused, as they may be meant
         either way. Values beyond are clipped to them while learning, not in `transform`.
-        None: a part of the budget finds bounds privately.
+        None: most of the budget finds bounds privately.
     with_mean : bool, default=True
         Whether `transform` subtracts the mean. Sparse data, whose zeros would be filled, need
         False.

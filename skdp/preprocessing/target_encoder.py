@@ -24,14 +24,13 @@ from skdp._validation import (
     without_data,
 )
 from skdp.accounting import PrivacyCost
-from skdp.plan import Plan, PlannedRelease, ProblemShape
+from skdp.preprocessing._bounds import target_bounds
 from skdp.preprocessing._encoder import PrivateEncoder
 from skdp.preprocessing._levels import array_of, given_levels, read_columns
 
 __all__ = ["DPTargetEncoder"]
 
 FloatArray = NDArray[np.float64]
-_NAME = "targets by level"
 # Binary places of counts and of sums by level; a target has one less, so that half of it, which is
 # what the sum over all records counts for, is on the grid too.
 _BITS = 20
@@ -146,6 +145,7 @@ class DPTargetEncoder(PrivateEncoder):
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }
 
+    _release_name = "targets by level"
     # Every level has its mean, and unknown ones that of all records.
     handle_unknown = "ignore"
     min_frequency = None
@@ -187,7 +187,7 @@ class DPTargetEncoder(PrivateEncoder):
         if self.classes is not None and self.y_bounds is not None:
             raise ValueError("either classes or y_bounds describes the target, not both")
         if self.y_bounds is not None:
-            self._bounds()
+            target_bounds(self.y_bounds)
         elif self.classes is None and budget.is_finite:
             raise ValueError(
                 "the target must be declared: classes=[...] if it is a label, y_bounds=(low, high) "
@@ -202,15 +202,6 @@ class DPTargetEncoder(PrivateEncoder):
             raise ValueError(f"smooth must be finite, got {self.smooth!r}")
         return budget
 
-    def _bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self.y_bounds, dtype=np.float64)
-        if bounds.shape != (2,):
-            raise ValueError(f"y_bounds must be a pair (low, high), got shape {bounds.shape}")
-        low, high = bounds.tolist()
-        if not (-inf < low < high < inf and high / 2.0 - low / 2.0 > 2.0**-960):
-            raise ValueError(f"y_bounds must be finite with low < high, got ({low:g}, {high:g})")
-        return low, high
-
     def _declared_type(self) -> str:
         if self.y_bounds is not None:
             return "continuous"
@@ -222,42 +213,17 @@ class DPTargetEncoder(PrivateEncoder):
         """The declared classes, sorted."""
         return declared_classes(self.classes, np.zeros(0))[0]
 
-    def _sensitivity(self, n_features: int) -> float:
+    def _sensitivity(self, n_columns: int) -> float:
         """Joint sensitivity of counts, sums of targets, and half of the sum over all records.
 
         In each column a record has a count of 1 and a target of norm 1 at most. Two records in
         different levels differ by 4 in the squared norm, in the same level by no more.
         """
         if self.neighboring == "add_or_remove":
-            square = 2.0 * n_features + 0.25
+            square = 2.0 * n_columns + 0.25
         else:  # targets of -1 and 1, or of two classes
-            square = 4.0 * n_features + (0.5 if self._declared_type() == "multiclass" else 1.0)
+            square = 4.0 * n_columns + (0.5 if self._declared_type() == "multiclass" else 1.0)
         return nextafter(sqrt(square), inf)
-
-    def plan(self, n_samples: int, n_features: int, n_outputs: int = 1) -> Plan:
-        """All that `fit` would release, computed without data.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows; `n_rows` takes its place when given.
-        n_features : int
-            Number of columns of X.
-        n_outputs : int, default=1
-            Not used.
-
-        Returns
-        -------
-        plan : Plan
-            The release with its sensitivity, noise and cost.
-        """
-        budget = self._check_parameters()
-        shape = ProblemShape(self.n_rows or n_samples, n_features)
-        if not budget.is_finite:
-            return Plan(shape, budget)
-        sensitivity = self._sensitivity(n_features)
-        release = PlannedRelease(_NAME, sensitivity, budget.gaussian_mu, delta0=budget.delta0)
-        return Plan(shape, budget, (release,))
 
     # ---- fit ----
 
@@ -302,7 +268,7 @@ class DPTargetEncoder(PrivateEncoder):
         (planned,) = plan.releases
         found, half = release_levels(
             counted,
-            name=_NAME,
+            name=planned.name,
             noise=noise,
             sensitivity=planned.sensitivity,
             delta0=planned.delta0,
@@ -352,7 +318,7 @@ class DPTargetEncoder(PrivateEncoder):
             return (target[:, None] == np.arange(len(self._labels()))) * one
         if kind == "binary":
             return np.where(target == 1, one, -one)[:, None]
-        low, high = self._bounds()
+        low, high = target_bounds(self.y_bounds)
         half = high / 2.0 - low / 2.0
         with np.errstate(all="ignore"):
             scaled = (np.clip(target, low, high) / half - low / half - 1.0) * one
@@ -365,7 +331,7 @@ class DPTargetEncoder(PrivateEncoder):
             return values
         if kind == "binary":
             return (1.0 + values) / 2.0
-        low, high = self._bounds()
+        low, high = target_bounds(self.y_bounds)
         return low * ((1.0 - values) / 2.0) + high * ((1.0 + values) / 2.0)
 
     def _means(self, column: FoundLevels, mean: FloatArray, sigma: float) -> FloatArray:
@@ -397,7 +363,7 @@ class DPTargetEncoder(PrivateEncoder):
         """Means lie within the bounds, shares between 0 and 1."""
         if self.classes is None and self.y_bounds is None:
             return None
-        largest = 1.0 if self.y_bounds is None else max(map(abs, self._bounds()))
+        largest = 1.0 if self.y_bounds is None else max(map(abs, target_bounds(self.y_bounds)))
         return largest * sqrt(n_outputs)
 
     def _take_twin(self, twin: Any) -> None:
