@@ -20,9 +20,6 @@ from sklearn.linear_model import (
     Ridge,
     TweedieRegressor,
 )
-from sklearn.linear_model import (
-    LinearRegression as Plain,
-)
 from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -58,6 +55,7 @@ from skdp import (
     privacy_cost,
     privatize,
 )
+from skdp.cost import row_wise
 from skdp.counterpart._find import counterparts
 from skdp.twins import _TWINS, register_twin
 
@@ -260,8 +258,10 @@ def test_private_steps_and_budgets_stay():
 
 
 def test_frozen_estimators_stay_if_they_are_declared():
+    frozen = FrozenEstimator(StandardScaler())
     with pytest.raises(ValueError, match="FrozenEstimator"):
-        privatize(make_pipeline(FrozenEstimator(StandardScaler()), Ridge()))
+        privatize(make_pipeline(frozen, Ridge()))
+    assert privatize(make_pipeline(row_wise(frozen), Ridge())).estimator[0] is frozen
 
 
 def test_output_containers_stay():
@@ -393,7 +393,7 @@ class PrivateICA(BaseEstimator):
 def test_registered_twins_are_counterparts():
     try:
         register_twin(PrivateICA, lambda private: FastICA(n_components=private.dimensions))
-        private = privatize(make_pipeline(FastICA(n_components=5, max_iter=9), Plain())).estimator
+        private = privatize(make_pipeline(FastICA(n_components=5, max_iter=9), Ridge())).estimator
         assert same(private[0], PrivateICA(dimensions=5))
         assert same(non_private(private)[0], FastICA(n_components=5))
         with pytest.raises(ValueError, match="fun='exp' is not among what PrivateICA"):

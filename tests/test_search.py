@@ -139,7 +139,7 @@ def test_without_privacy_scores_are_those_of_scikit_learn(name):
     assert made.privacy_cost_.mu == inf and made.releases_ == ()
 
 
-def test_noisy_scores_are_unbiased_and_have_the_stated_noise():
+def test_noisy_scores_are_near_the_exact_ones_and_their_noise_is_stated():
     exact = search(epsilon=inf, grid={"max_iter": [5]}, scoring="accuracy", search_random_state=0)
     exact.fit(X, Y)
     made = [

@@ -163,6 +163,10 @@ def test_nothing_to_learn_costs_nothing():
     assert scaler.privacy_cost_.mu == 0 and scaler.planned_cost().mu == 0
     assert scaler.releases_ == () and scaler.mean_ is None and scaler.scale_ is None
     np.testing.assert_array_equal(scaler.transform(table(50)), table(50))
+    assert scaler.plan_ == scaler.plan(50, 5) and scaler.plan_.releases == ()
+    # An earlier fit is forgotten.
+    scaler.set_params(bounds=(LOW, HIGH), with_std=True).fit(table(1000))
+    assert scaler.set_params(with_std=False).fit(table(50)).plan_.releases == ()
 
 
 def test_declared_rows_take_the_place_of_the_rows_seen():

@@ -231,6 +231,17 @@ def test_infinite_epsilon_is_sklearns_imputer_encoder_and_scaler(schema):
     assert vectorizer.privacy_cost_.mu == inf and vectorizer.releases_ == ()
 
 
+def test_a_fit_that_fails_before_its_first_release_leaves_the_one_before():
+    X = table(500)
+    vectorizer = DPTableVectorizer(Numeric(), inf).fit(X[["age", "year"]])
+    want = vectorizer.transform(X[["age", "year"]])
+    odd = pd.DataFrame({"age": [object()] * 500, "year": [1.0] * 500})
+    with pytest.raises(TypeError, match="objects of another kind"):
+        vectorizer.set_params(schema=Categorical(), epsilon=1.0).fit(odd)
+    np.testing.assert_array_equal(vectorizer.transform(X[["age", "year"]]), want)
+    assert vectorizer.privacy_cost_.mu == inf
+
+
 # ---- what is claimed ----
 
 
@@ -378,7 +389,8 @@ def test_dropped_columns_are_not_looked_at():
     same = seeded(GIVEN).fit(X.drop(columns="key"))
     np.testing.assert_array_equal(vectorizer.transform(X), same.transform(X.drop(columns="key")))
     nothing = seeded(Drop()).fit(X)
-    assert nothing.transform(X).shape == (1000, 0) and nothing.releases_ == ()
+    assert nothing.transform(X).shape == (1000, 0)
+    assert nothing.releases_ == nothing.plan_.releases == ()
 
 
 @pytest.mark.parametrize("polars", [False, True])
