@@ -33,6 +33,7 @@ from skdp import (
     privacy_cost,
     privacy_report,
 )
+from skdp._validation import CLASSES_FROM_Y
 from skdp.audit import audit_epsilon
 from skdp.model_selection import _scores, _search
 from skdp.model_selection._scores import SCORINGS, bounded_score
@@ -315,6 +316,14 @@ def test_distributions_are_drawn_from():
     assert (
         twin.scoring is None and twin.random_state == 1 and set(twin.param_distributions) == {"C"}
     )
+
+
+@pytest.mark.parametrize("classes", [[None, [0, 1]], [[0, 1], None]])
+def test_what_a_candidate_that_may_be_drawn_assumes_is_in_the_planned_cost(classes):
+    # One is drawn: a plan that looked at one only would miss the other in one of the two cases.
+    space = {"classes": classes, "C": loguniform(0.1, 10)}
+    planned = DPRandomizedSearchCV(DPLogisticRegression(), space, n_iter=1).planned_cost()
+    assert planned.assumptions == (CLASSES_FROM_Y,)
 
 
 def test_steps_can_be_searched_over():

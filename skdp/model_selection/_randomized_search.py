@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
+from skdp.cost._search import distinct_prices
 from skdp.model_selection._search import DPSearch, Settings
 
 __all__ = ["DPRandomizedSearchCV"]
@@ -142,8 +143,15 @@ class DPRandomizedSearchCV(DPSearch):
 
     def _possible(self) -> list[Settings]:
         seed = self.search_random_state
-        known = isinstance(seed, Integral)  # then these are the candidates of the fit
-        return self._sample(check_random_state(int(seed) if known else 0))
+        if isinstance(seed, Integral):  # these are the candidates of the fit
+            return self._sample(check_random_state(int(seed)))
+        # Some that might be drawn, and all that lists can say about the cost.
+        lists = [
+            {name: values for name, values in space.items() if not hasattr(values, "rvs")}
+            for space in self._spaces()
+        ]
+        drawn = self._sample(check_random_state(0))
+        return [*drawn, *distinct_prices(self.estimator, lists)]
 
     def _drawn(self, rng: Any) -> list[Settings]:
         return self._sample(rng)
@@ -155,11 +163,14 @@ class DPRandomizedSearchCV(DPSearch):
 
     def _n_candidates(self) -> int:
         """As many as asked for, or as there are."""
-        spaces = self.param_distributions
-        for space in [spaces] if isinstance(spaces, Mapping) else spaces:
-            if any(hasattr(values, "rvs") for values in space.values()):
-                return self.n_iter
+        spaces = self._spaces()
+        if any(hasattr(values, "rvs") for space in spaces for values in space.values()):
+            return self.n_iter
         return min(self.n_iter, len(ParameterGrid(spaces)))
+
+    def _spaces(self) -> list[Mapping[str, Any]]:
+        spaces = self.param_distributions
+        return [spaces] if isinstance(spaces, Mapping) else list(spaces)
 
     def _twin(self, cv: ShuffleSplit) -> RandomizedSearchCV:
         return RandomizedSearchCV(
