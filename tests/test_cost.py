@@ -78,6 +78,7 @@ from skdp import (
     PrivacyCost,
     privacy_cost,
 )
+from skdp._validation import CLASSES_FROM_Y
 from skdp.cost import Fit, cost_parts, register_cost_rule, row_wise
 from skdp.cost._core import _EXACT, rule_for
 from skdp.cost._rules import ALWAYS_FREE, FREE_IF
@@ -833,6 +834,13 @@ def test_random_searches_are_planned_for_the_costliest_draw():
     unknown = RandomizedSearchCV(clf(), {"epsilon": uniform(1, 2)}, cv=KFold(2))
     with pytest.raises(ValueError, match=r"\['epsilon'\].*random_state"):
         privacy_cost(unknown)
+
+
+@pytest.mark.parametrize("classes", [[None, [0, 1]], [[0, 1], None]])
+def test_random_searches_state_what_any_draw_may_assume(classes):
+    space = {"classes": classes, "C": loguniform(1, 9)}
+    search = RandomizedSearchCV(DPLogisticRegression(), space, n_iter=1, cv=KFold(2))
+    assert CLASSES_FROM_Y in privacy_cost(search).assumptions
 
 
 def test_candidates_of_unknown_estimators_are_all_priced():

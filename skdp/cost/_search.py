@@ -88,7 +88,11 @@ def _search(search: Any) -> Iterator[Fit]:
     candidates = _candidates(search)
     made = [(_with(search.estimator, params), count) for params, count in candidates]
     for estimator, count in made:
-        yield Fit("estimator", estimator, count * fits, repeats_rows(search.cv))
+        if count:
+            yield Fit("estimator", estimator, count * fits, repeats_rows(search.cv))
+        else:  # as good as any other that may be drawn, but for what it assumes
+            assumed = privacy_cost(estimator).assumptions
+            yield Fit("", PrivacyCost.zero().with_assumptions(*assumed))
     if best is not None:
         yield Fit("estimator", best)
     elif search.refit and not fitted:
@@ -223,7 +227,8 @@ def _largest_share(splits: Iterable[tuple[Any, Any]]) -> int:
 def _candidates(search: Any) -> Candidates:
     """Parameters of the candidates as far as the cost depends on them, and how often each occurs.
 
-    Before a fit, where a candidate is drawn at random, the costliest one that can be drawn.
+    Before a fit, where a candidate is drawn at random, the costliest one that can be drawn; the
+    others occur no times.
     """
     if hasattr(search, "cv_results_"):
         return _grouped(search.estimator, search.cv_results_["params"])
@@ -282,7 +287,8 @@ def _sample(search: Any, n_iter: int) -> Candidates:
                 "random_state of the search to an int, or list the values"
             )
         possible += [(params, 1) for params in ParameterGrid(part)]
-    return [(_worst(search.estimator, possible), n_iter)]
+    worst = _worst(search.estimator, possible)
+    return [(worst, n_iter), *((params, 0) for params, _ in possible if params is not worst)]
 
 
 def _halving(search: Any) -> Candidates:
