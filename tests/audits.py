@@ -13,7 +13,7 @@ What divides the rows by their places (searches, cross-validation, bags) cannot 
 and without a record: another number of rows is another division. Under "add_or_remove" two records
 take the place of each other there, which is two steps, and the claim is for those.
 
-Usage: python tests/audits.py [--only NAME] [--runs N] [--csv FILE]
+Usage: python tests/audits.py [--only NAME] [--runs N] [--csv FILE [--resume]]
 """
 
 import argparse
@@ -23,6 +23,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,65 +253,86 @@ def composed_case(name, epsilon, neighboring):
     return Case(estimator, X, targets[made.kind], neighboring, claim=claim, replaced=made.replaced)
 
 
+def attack(name: str, case: Case, epsilon: float, relation: str, runs: int, risk: float):
+    """One audit: the canary, and what goes into the table."""
+    result = case.audit(runs, risk)
+    usual = result.at_confidence(USUAL)
+    bad = []
+    if not result.claim.is_finite:
+        bad.append("promises nothing")
+    if result.is_violated:
+        bad.append("above the claim")
+    if case.tight and usual.recovered < LEAST_RECOVERED:
+        bad.append("no power")
+    return result.neighbor, {
+        "estimator": name,
+        "epsilon": f"{epsilon:g}",
+        "neighboring": relation,
+        "canary": result.neighbor,
+        "runs": str(result.n_runs),
+        "claimed_mu": f"{result.claim.gaussian_mu:.4f}",
+        "bound_mu": f"{result.mu:.4f}",
+        "bound_mu_95": f"{usual.mu:.4f}",
+        "recovered": f"{usual.recovered:.3f}",
+        "bound_epsilon": f"{result.epsilon:.3f}",
+        "failure": ", ".join(bad),
+    }
+
+
+def save(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="part of the names to run")
-    parser.add_argument("--runs", type=int, default=1000, help="fits per audit")
-    parser.add_argument("--csv", help="file for the results")
+    parser.add_argument("--runs", type=int, default=600, help="fits per audit")
+    parser.add_argument("--csv", type=Path, help="file for the results, written after each audit")
+    parser.add_argument(
+        "--resume", action="store_true", help="keep what the file has, add the rest"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = [(name, make) for name, make in cases() if options.only in name]
     jobs = [(n, make, e, r) for n, make in chosen for r in RELATIONS for e in EPSILONS]
+    # Two bounds each. The same for an interrupted run and the one that resumes it.
     risk = FALSE_ALARM / (2 * len(jobs))
-    rows, failures, start = [], [], time.monotonic()
-    records: dict[tuple[str, str], Any] = {}
+    rows: list[dict[str, str]] = []
+    if options.resume:
+        with options.csv.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    done = {(row["estimator"], float(row["epsilon"]), row["neighboring"]) for row in rows}
+    jobs = [job for job in jobs if (job[0], *job[2:]) not in done]
+    canaries: dict[tuple[str, str], Any] = {}
+    start = time.monotonic()
     print(f"{'estimator':44s} eps relation       claimed  bound  at 95%  share")
     for number, (name, make, epsilon, relation) in enumerate(jobs, start=1):
         case = make(epsilon, relation)
-        if case.neighbor is None:
-            case.neighbor = records.get((name, relation))
-        result = case.audit(options.runs, risk)
-        if case.neighbor is None:
-            records[name, relation] = case.record(result.neighbor)
-        usual = result.at_confidence(USUAL)
-        claimed = result.claim.gaussian_mu
-        bad = []
-        if not result.claim.is_finite:
-            bad.append("promises nothing")
-        if result.is_violated:
-            bad.append("above the claim")
-        if case.tight and usual.recovered < LEAST_RECOVERED:
-            bad.append("no power")
-        failures += [f"{name} at {epsilon} under {relation}: {text}" for text in bad]
-        rows.append(
-            {
-                "estimator": name,
-                "epsilon": epsilon,
-                "neighboring": relation,
-                "runs": result.n_runs,
-                "claimed_mu": f"{claimed:.4f}",
-                "bound_mu": f"{result.mu:.4f}",
-                "bound_mu_95": f"{usual.mu:.4f}",
-                "recovered": f"{usual.recovered:.3f}",
-                "bound_epsilon": f"{result.epsilon:.3f}",
-            }
-        )
+        is_given = case.neighbor is not None
+        if not is_given:
+            case.neighbor = canaries.get((name, relation))
+        label, row = attack(name, case, epsilon, relation, options.runs, risk)
+        if not is_given and (name, relation) not in canaries:
+            canaries[name, relation] = case.record(label)
+        rows.append(row)
         print(
-            f"{name:44s} {epsilon:3g} {relation:14s} {claimed:7.3f} {result.mu:6.3f} "
-            f"{usual.mu:7.3f} {usual.recovered:6.2f}  {'; '.join(bad)}",
+            f"{name:44s} {epsilon:3g} {relation:14s} {float(row['claimed_mu']):7.3f} "
+            f"{float(row['bound_mu']):6.3f} {float(row['bound_mu_95']):7.3f} "
+            f"{float(row['recovered']):6.2f}  {row['failure']}",
             flush=True,
         )
+        if options.csv:
+            save(options.csv, rows)
         minutes = (time.monotonic() - start) / 60
         left = minutes * (len(jobs) / number - 1)
         print(f"\r{number}/{len(jobs)}, {left:.0f} min left ", end="", file=sys.stderr)
-    if options.csv:
-        with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    print(f"{len(jobs)} audits, {len(failures)} failures")
-    for text in failures:
-        print(text)
+    failures = [row for row in rows if row["failure"]]
+    print(f"{len(rows)} audits, {len(failures)} failures")
+    for row in failures:
+        print(f"{row['estimator']} at {row['epsilon']}, {row['neighboring']}: {row['failure']}")
     return 1 if failures else 0
 
 
