@@ -289,7 +289,7 @@ def save(path: Path, rows: list[dict[str, str]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="part of the names to run")
-    parser.add_argument("--runs", type=int, default=600, help="fits per audit")
+    parser.add_argument("--runs", type=int, default=400, help="fits per audit")
     parser.add_argument("--csv", type=Path, help="file for the results, written after each audit")
     parser.add_argument(
         "--resume", action="store_true", help="keep what the file has, add the rest"
