@@ -279,6 +279,10 @@ def attack(name: str, case: Case, epsilon: float, relation: str, runs: int, risk
     }
 
 
+def key(row: dict[str, str]) -> tuple[str, float, str]:
+    return row["estimator"], float(row["epsilon"]), row["neighboring"]
+
+
 def save(path: Path, rows: list[dict[str, str]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
@@ -301,10 +305,11 @@ def main() -> int:
     # Two bounds each. The same for an interrupted run and the one that resumes it.
     risk = FALSE_ALARM / (2 * len(jobs))
     rows: list[dict[str, str]] = []
+    wanted = {(name, epsilon, relation) for name, _, epsilon, relation in jobs}
     if options.resume:
         with options.csv.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    done = {(row["estimator"], float(row["epsilon"]), row["neighboring"]) for row in rows}
+            rows = [row for row in csv.DictReader(file) if key(row) in wanted]
+    done = set(map(key, rows))
     jobs = [job for job in jobs if (job[0], *job[2:]) not in done]
     canaries: dict[tuple[str, str], Any] = {}
     start = time.monotonic()

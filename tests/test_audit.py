@@ -5,8 +5,11 @@ fewer than 20 of them fail by chance with probability below 1e-7. The audits tha
 something have a margin of many standard deviations, stated where they are made.
 """
 
+import csv
 from math import exp, inf
+from pathlib import Path
 
+import audits
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -29,6 +32,7 @@ from skdp.audit._neighbors import candidates, neighbors_for
 
 ADD = "add_or_remove"
 SURE = 1.0 - 1e-9
+PUBLISHED = Path(__file__).parents[1] / "docs" / "data" / "audit.csv"
 X, Y = np.zeros((20, 2)), np.zeros(20)
 
 
@@ -476,3 +480,33 @@ def test_display_shows_the_attack_and_the_promise():
 def test_infinite_epsilon_is_no_claim():
     found = audit_epsilon(DPRidge(epsilon=inf), X + np.eye(20, 2), Y, n_runs=40)
     assert found.claim is None
+
+
+# ---------------------------------------------------------------- make audit
+
+
+def test_the_published_audits_are_of_every_case_and_found_nothing():
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = [(row["estimator"], float(row["epsilon"]), row["neighboring"]) for row in rows]
+    wanted = [
+        (n, e, r) for n, _ in audits.cases() for e in audits.EPSILONS for r in audits.RELATIONS
+    ]
+    assert sorted(found) == sorted(wanted), (
+        "audit what is new: python tests/audits.py --csv docs/data/audit.csv --resume"
+    )
+    assert not [row for row in rows if row["failure"]]
+
+
+def test_an_audit_that_was_interrupted_is_resumed(tmp_path, monkeypatch, capsys):
+    results = tmp_path / "audit.csv"
+    options = ["--only", "DPSimpleImputer-frequent", "--runs", "20", "--csv", str(results)]
+    monkeypatch.setattr("sys.argv", ["audits.py", *options])
+    assert audits.main() == 0
+    lines = results.read_text().splitlines()
+    results.write_text("\n".join(lines[:-1] + [lines[1].replace("frequent", "gone")]) + "\n")
+    monkeypatch.setattr("sys.argv", ["audits.py", *options, "--resume"])
+    assert audits.main() == 0
+    resumed = results.read_text().splitlines()
+    assert resumed[:-1] == lines[:-1] and len(resumed) == len(lines) == 7
+    assert "6 audits, 0 failures" in capsys.readouterr().out
