@@ -285,3 +285,12 @@ def test_nothing_to_learn_costs_nothing():
         fitted = scaler.fit(table(50))
     assert fitted.privacy_cost_.mu == 0 and fitted.center_ is None and fitted.scale_ is None
     np.testing.assert_array_equal(fitted.transform(LOW[None]), LOW[None])
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bounds_that_are_neighbouring_floats_give_numbers(cls):
+    low, high = 1.0, np.nextafter(1.0, 2.0)
+    X = np.resize([low, high], 200)[:, None]
+    fitted = cls(epsilon=9.0, bounds=(low, high)).fit(X)
+    found = fitted.transform(X)
+    assert np.isfinite(found.toarray() if issparse(found) else found).all()

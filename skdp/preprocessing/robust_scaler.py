@@ -143,7 +143,8 @@ class DPRobustScaler(OneToOneFeatureMixin, PrivateQuantiles):
         if self.with_scaling:
             single = _SINGLE * ranks.resolution
             scale = np.where(high - low < single, most - least, high - low)
-            scale = np.where(scale < 2.0 * single, 1.0, scale)
+            # Equal where the bins are as narrow as floats: both are 0.
+            scale = np.where(scale <= 2.0 * single, 1.0, scale)
             if self.unit_variance:
                 scale = scale / (ndtri(levels[2]) - ndtri(levels[1]))
             self.scale_ = scale
