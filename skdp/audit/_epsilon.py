@@ -37,7 +37,8 @@ from skdp.cost import privacy_cost
 __all__ = ["AuditResult", "audit_epsilon", "claim_of"]
 
 FloatArray = NDArray[np.float64]
-_PILOT_RUNS = 80
+# Runs of a pilot on each side, and as many as are enough where a claim is so weak.
+_PILOT_RUNS, _FEW_RUNS, _WEAK = 80, 16, 4.0
 # Risk at which thresholds are compared: small enough for the rare errors of extreme thresholds
 # not to be taken at their word, and not so small that few runs show nothing at all.
 _COMPARED_AT = 1e-4
@@ -251,7 +252,8 @@ def audit_epsilon(
     see = observer_for(observe)
     runs = Runner(estimator, see, n_jobs, verbose)
     if neighbor is None:
-        pair = _most_moving(runs, data, y, relation)
+        few = claim is not None and claim.gaussian_mu >= _WEAK
+        pair = _most_moving(runs, data, y, relation, _FEW_RUNS if few else _PILOT_RUNS)
     else:
         pair = neighbors_for(data, y, neighbor, relation)
     sides = runs.both(pair, n_runs // 2)
@@ -385,17 +387,17 @@ def _comparable(sides: list[list[FloatArray]]) -> list[FloatArray]:
     return made
 
 
-def _most_moving(runs: Runner, X: Any, y: Any, relation: str) -> Neighbors:
+def _most_moving(runs: Runner, X: Any, y: Any, relation: str, n_runs: int) -> Neighbors:
     best, moved, refusal = None, -np.inf, None
     for label, neighbor in candidates(runs.estimator, X, y, relation):
         pair = neighbors_for(X, y, neighbor, relation)
         pair.label = label
         try:
-            sides = runs.both(pair, _PILOT_RUNS, quiet=True)
+            sides = runs.both(pair, n_runs, quiet=True)
         except ValueError as error:  # a canary that the estimator refuses
             refusal = error
             continue
-        half = _PILOT_RUNS // 2
+        half = n_runs // 2
         attack = _Attack(sides[0][:half], sides[1][:half])
         first, second = attack.score(sides[0][half:]), attack.score(sides[1][half:])
         spread = np.sqrt(0.5 * (first.var() + second.var())) + 1e-100
