@@ -50,6 +50,14 @@ for_each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).
 with_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 
 
+@pytest.fixture(autouse=True)
+def with_interrupts():
+    """Ctrl-C works, also where the tests run in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted_at(monkeypatch, count):
     """Ctrl-C is pressed while a value gets its noise."""
     made = []
