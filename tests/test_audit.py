@@ -19,7 +19,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPGridSearchCV, DPLogisticRegression, DPRidge, DPStandardScaler, PrivacyCost
+from skdp import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRidge,
+    DPSelectKBest,
+    DPStandardScaler,
+    PrivacyCost,
+)
 from skdp.audit import AuditDisplay, audit_epsilon, audit_one_run
 from skdp.audit._bounds import (
     epsilon_from_errors,
@@ -204,6 +211,18 @@ def test_searches_are_audited_with_one_record_in_place_of_another():
     # had a mu of 4.3 against a claim of 1.8.
     with pytest.raises(ValueError, match="neighboring='replace'"):
         audit_epsilon(search, rows, Y, n_runs=40)
+
+
+def test_labels_that_a_transformer_declares_stay_labels():
+    model = DPSelectKBest(k=1, classes=[0, 1], bounds=(-1, 1))
+    tried = [record for _, record in candidates(model, X, np.arange(20) % 2, ADD)]
+    pairs = [pair for _, pair in candidates(model, X, np.arange(20) % 2, "replace")]
+    labels = {label for _, label in tried + [record for pair in pairs for record in pair]}
+    assert labels == {0, 1}
+    found = audit_epsilon(
+        model, X, np.arange(20) % 2, n_runs=20, neighboring="replace", confidence=SURE
+    )
+    assert not found.is_violated
 
 
 def test_a_claim_that_says_nothing_about_the_relation_is_refused():

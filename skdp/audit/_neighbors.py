@@ -203,7 +203,8 @@ def candidates(estimator: Any, X: Any, y: Any, relation: str) -> Iterator[tuple[
 
 
 def _extreme_targets(estimator: Any, targets: Any) -> list[Any]:
-    if is_classifier(estimator) or targets.dtype.kind not in "iuf":
+    declared = estimator.get_params().get("classes") is not None  # by a transformer too
+    if is_classifier(estimator) or declared or targets.dtype.kind not in "iuf":
         return list(np.unique(targets)[[0, -1]])
     low, high = (side.astype(np.float64) for side in (targets.min(axis=0), targets.max(axis=0)))
     beyond = _REACH * np.maximum(high - low, 1.0)
