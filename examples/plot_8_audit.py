@@ -67,8 +67,9 @@ for axis, clip in zip(axes, ["row", "column"], strict=True):
     axis.set_title("refuted" if result.is_violated else "within the promise")
 
 # %%
-# An attack that stays below the dashed line proves nothing by itself, but one that comes close to
-# it, as on the left, shows that this attack would have seen a promise that is a little too low.
+# An attack that does no better than the dashed line, but for chance, proves nothing by itself;
+# one that comes up to it, as on the left, shows that this attack would have seen a promise that
+# is a little too low.
 #
 # Quick checks look for other slips: noise that is shared or can be replayed, statistics kept on
 # the model, costs that are forgotten, a clip that is missing on one path. In a test suite,
