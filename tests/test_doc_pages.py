@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import registry
 from scipy.stats import norm
 
 from skdp import PrivacyCost
@@ -86,3 +87,20 @@ def test_no_example_seeds_its_noise():
     shown = {name: found for name, found in shown.items() if found}
     assert shown == {"user_guide.rst": ["DPRidge(random_state="]}  # which shows what it costs
     assert not seeded(readme())
+
+
+LINEAR = [name for name in registry.CLASSES if "feature_norm" in registry.make(name).get_params()]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_models_say_how_long_a_row_may_be(name):
+    said = " ".join(registry.CLASSES[name].__doc__.split())
+    said = re.search(r"rows are clipped to (.*?) times this norm", said)[1]
+    default, _, plain = said.partition(" (by plain descent, ")
+    made = registry.declared(name).estimator
+    solvers = ["gradient-descent"] if "solver" in made.get_params() else []
+    for solver, words in [(None, default), *((s, plain.rstrip(")") or default) for s in solvers)]:
+        if solver:
+            made.set_params(solver=solver)
+        slack = made.plan(2000, 3).settings["row_slack"]
+        assert words == {2.0: "two", 8.0: "eight"}[slack]

@@ -16,7 +16,11 @@ from skdp.linear_model._log_link import LogLinkRegressor
 
 __all__ = ["DPGammaRegressor", "DPPoissonRegressor", "DPTweedieRegressor"]
 
-_WORDS = {"slack": "two", "deviations": "5", "residual": "the planned clip is 1"}
+_WORDS = {
+    "slack": "two (by plain descent, eight)",
+    "deviations": "5",
+    "residual": "the planned clip is 1",
+}
 
 
 @shared_docs(twin="PoissonRegressor", **_WORDS)

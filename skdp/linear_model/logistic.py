@@ -17,6 +17,7 @@ from skdp._validation import Interval
 from skdp.accounting import PrivacyCost
 from skdp.engine import BoundedRows
 from skdp.linear_model._classifier import PrivateClassifier
+from skdp.linear_model._docs import shared_docs
 from skdp.linear_model._shapes import SHAPES, count_values, counts_pay, plan_shapes
 from skdp.losses import LogisticLoss, Loss, SoftmaxLoss
 from skdp.noise import NoiseCore
@@ -26,98 +27,33 @@ from skdp.uncertainty import BinaryOutcomes, ClassOutcomes, Outcomes, ReleasedFi
 __all__ = ["DPLogisticRegression"]
 
 
+@shared_docs(
+    twin="LogisticRegression", slack="two", deviations="3", residual="residuals are not scaled"
+)
 class DPLogisticRegression(PrivateClassifier):
     """Logistic regression with differential privacy.
 
     Parameters
     ----------
-    epsilon : float or PrivacyCost, default=1.0
-        Privacy budget of the whole fit. ``inf`` fits scikit-learn's `LogisticRegression`.
-    delta : float, default=1e-5
-        Probability bound of the (epsilon, delta) guarantee; below one over the number of records.
-    classes : array-like of shape (n_classes,) or set, default=None
-        All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
-        are read from y, which is not covered by the guarantee and warned about.
+    %(budget)s
+    %(classes)s
     C : float, default=1.0
         Inverse strength of the l2 penalty, as in scikit-learn. The intercept is not penalised.
-    class_weight : dict or "balanced", default=None
-        Weights of classes, as public knowledge: a dict by label, where a class that is not
-        mentioned has weight 1. "balanced": the reciprocals of private counts. Either way a small
-        share of the budget counts the classes, and noise grows as the largest weight over the
-        mean one.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept.
-    feature_norm : float, default=None
-        Public norm, in the units of X, of a typical row. While learning, rows are clipped to
-        twice this norm. None: ``sqrt(n_features)``, right for standardised features.
-    feature_bound : float, default=None
-        Public bound, in the units of X, that every single feature is clipped to, while learning
-        and in prediction: one extreme value neither erases the rest of its record nor decides a
-        prediction by itself. None: ``3 * feature_norm / sqrt(n_features)``, three standard
-        deviations of standardised features. ``inf``: none.
-    clip_norm : float, default=None
-        Largest norm of one record's gradient, in units where a row of norm
-        `feature_norm` has norm 1. None: planned.
-    solver : {"preconditioned-gradient-descent", "gradient-descent"}, \
-default="preconditioned-gradient-descent"
-        The first may spend a share of the budget on the second moments of the features; whether
-        that pays is decided from the public shape of the problem.
-    max_iter : int, default=None
-        Number of gradient steps. More steps mean more noise in each. None: planned.
-    gram_share : float in [0, 1), default=None
-        Share of the solver's budget for the second moments. None: planned.
-    ridge_floor : float, default=None
-        Least curvature that the preconditioner assumes, in units of its noise. None: planned.
-    learning_rate : float, default=None
-        Step length. None: planned.
-    scale_check_share : float in [0, 1), default=0.01
-        Share of the budget for a private count of rows that are much longer or shorter than
-        `feature_norm`, which warns about unscaled features. 0 turns it off.
+    %(class_weight)s
+    %(rows)s
+    %(steps)s
+    %(scale_check)s
     uncertainty_share : float in [0, 1), default=0.01
         Share of the budget for private counts of the values of each feature by size, from which
         `confidence_interval` learns their shape. None are made where there would be no intervals
         (without second moments, or with class weights), and of more than 16 million values.
         0 turns them off, and intervals take features to be normal.
-    neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one (zero-out in the literature; the number of rows is public),
-        or one record's contents replaced by others (twice the noise).
-    max_sample_weight : float, default=1.0
-        Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
-        weights that are mostly far smaller are drowned. Given weights, a small share of the budget
-        releases their sum and the number of those above zero (of a classifier with
-        `class_weight`: the sum by class).
-    n_rows : int, default=None
-        Declared number of records that the plan is made for. None: the number of rows of X.
-    n_jobs : int, default=None
-        Threads of a pass over the data. None: as many as the linear algebra would use.
-    random_state : int, RandomState instance or None, default=None
-        None: noise from the operating system's entropy. An int makes fits reproducible, which is
-        *not private* towards whoever knows it.
+    %(common)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The public labels.
-    n_iter_ : int
-        Number of gradient steps.
-    privacy_cost_ : PrivacyCost
-        What the fit cost.
-    releases_ : tuple of Release
-        Every noisy value that was released, with its sensitivity and noise.
-    plan_ : Plan
-        What was planned before the data were touched.
-    second_moments_ : ndarray of shape (n_features + 1, n_features + 1)
-        Released sums of products of the features and of the constant 1, the last, in the units of
-        X, of rows clipped to `feature_norm`; without the constant if there is no intercept. Only
-        where the plan has a `gram_share`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features, when X has string column names.
+    %(by_class)s
+    %(fitted)s
 
     Raises
     ------

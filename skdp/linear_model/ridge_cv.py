@@ -27,7 +27,12 @@ __all__ = ["DPRidgeCV"]
 FloatArray = NDArray[np.float64]
 
 
-@shared_docs(twin="RidgeCV")
+@shared_docs(
+    twin="RidgeCV",
+    slack="eight",
+    deviations="3 to 8 (the more records, the more)",
+    residual="y has scale 1",
+)
 class DPRidgeCV(PrivateLeastSquares):
     """Ridge regression that chooses its penalty from what it has released, at no further cost.
 
@@ -38,48 +43,19 @@ class DPRidgeCV(PrivateLeastSquares):
     alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
         Candidates for the weight of the squared coefficients against the sum of squared
         residuals, as in scikit-learn: positive. The intercept is not penalised.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept. Without one y is not centred.
-    feature_norm : float, default=None
-        Public norm, in the units of X, of a typical row. While learning, rows are clipped to
-        eight times this norm. None: ``sqrt(n_features)``, right for standardised features.
-    feature_bound : float, default=None
-        Public bound, in the units of X, that every single feature is clipped to, while learning
-        and in prediction. None: 3 to 8 (the more records, the more) times
-        ``feature_norm / sqrt(n_features)``, the standard deviation of standardised features.
-        ``inf``: none.
-    clip_norm : float, default=None
-        Largest norm of one record's gradient, in units where a row of norm `feature_norm` has
-        norm 1 and y has scale 1. None: planned.
-    max_iter : int, default=None
-        Number of gradient steps. More steps mean more noise in each. None: planned.
+    %(rows)s
+    %(max_iter)s
     gram_share : float in (0, 1), default=0.2
         Share of the solver's budget for the second moments, without which there is no choice.
     ridge_floor : float, default=None
         Least curvature that is assumed, in units of the second moments' noise. None: planned.
     learning_rate : float, default=None
         Step length. None: planned.
-    scale_check_share : float in [0, 1), default=0.01
-        Share of the budget for a private count of rows that are much longer or shorter than
-        `feature_norm`, which warns about unscaled features. Half as much more counts targets that
-        do not suit their scale. 0 turns both off.
+    %(scale_check)s
     uncertainty_share : float in (0, 1), default=0.01
         Share of the budget for a private histogram of the sizes of residuals, from which their
         variance is estimated.
-    neighboring : {"add_or_remove", "replace"}, default="add_or_remove"
-        A record against a blank one (zero-out in the literature; the number of rows is public),
-        or one record's contents replaced by others (twice the noise).
-    max_sample_weight : float, default=1.0
-        Public bound that `sample_weight` is clipped to, when it is given. The noise is set by it:
-        weights that are mostly far smaller are drowned. Given weights, a small share of the budget
-        releases their sum and the number of those above zero.
-    n_rows : int, default=None
-        Declared number of records that the plan is made for. None: the number of rows of X.
-    n_jobs : int, default=None
-        Threads of a pass over the data. None: as many as the linear algebra would use.
-    random_state : int, RandomState instance or None, default=None
-        None: noise from the operating system's entropy. An int makes fits reproducible, which is
-        *not private* towards whoever knows it.
+    %(common)s
 
     Attributes
     ----------

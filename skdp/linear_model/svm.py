@@ -30,27 +30,16 @@ class DPLinearSVC(PrivateClassifier):
     Parameters
     ----------
     %(budget)s
-    classes : array-like of shape (n_classes,) or set, default=None
-        All labels that can occur, as public knowledge; sorted like ``np.unique`` does. None: they
-        are read from y, which is not covered by the guarantee and warned about.
+    %(classes)s
     C : float, default=1.0
         Inverse strength of the l2 penalty, as in scikit-learn. The intercept is not penalised
         (by scikit-learn's solver it is, a little).
-    class_weight : dict or "balanced", default=None
-        Weights of classes, as public knowledge: a dict by label, where a class that is not
-        mentioned has weight 1. "balanced": the reciprocals of private counts. Either way a small
-        share of the budget counts the classes, and noise grows as the largest weight over the
-        mean one.
+    %(class_weight)s
     %(solver)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The public labels.
+    %(by_class)s
     %(fitted)s
 
     Raises

@@ -70,11 +70,12 @@ class Categorical:
     categories: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.categories is None:
+        given: Any = self.categories  # of any type as yet
+        if given is None:
             return
-        if isinstance(self.categories, str | bytes):  # type: ignore[unreachable]
+        if isinstance(given, str | bytes):
             raise ValueError("categories of a Categorical must be a sequence of them")
-        values = tuple(self.categories)
+        values = tuple(given)
         keys = keys_of(values)
         if not keys or len(set(keys)) != len(keys):
             raise ValueError("categories of a Categorical are empty or repeat a category")
