@@ -5,10 +5,12 @@ import inspect
 import re
 import subprocess
 import sys
+import warnings
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import process_executor
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -346,6 +348,15 @@ def test_oldest_constraints_are_the_declared_floors():
     for requirement in requirements_of("skdp", ["", "fast", "plots"]):
         floor = str(requirement.specifier).removeprefix(">=")
         assert pins[canonicalize_name(requirement.name)] == floor
+
+
+def test_joblib_may_say_that_a_worker_idled_out():
+    # An error in the thread that says so would leave every later search waiting for its workers.
+    said = "A worker stopped while some jobs were given"
+    assert said in inspect.getsource(process_executor).replace('"\n', "")
+    warnings.warn(f"{said} to the executor.", UserWarning, stacklevel=1)
+    with pytest.raises(UserWarning):
+        warnings.warn("Anything else", UserWarning, stacklevel=1)
 
 
 def test_show_versions_names_the_dependencies(capsys):
