@@ -501,6 +501,18 @@ def _infrequent(twin):
     return getattr(twin, "infrequent_categories_", [None] * len(twin.categories_))
 
 
+def test_given_categories_are_dropped_if_they_were_found():
+    rows = np.array([["a", "x"], ["b", "y"]] * 500)
+    encoder = DPOneHotEncoder(drop=["b", "never"]).fit(rows)
+    assert list(encoder.get_feature_names_out()) == ["x0_a", "x1_x", "x1_y"]
+    assert np.array_equal(encoder.transform(rows[:2]), [[1, 1, 0], [0, 0, 1]])
+    assert list(encoder.drop_idx_) == [1, None]
+    wrong = DPOneHotEncoder(drop=["b"])
+    with pytest.raises(ValueError, match="drop must have one category for each of 2 columns"):
+        wrong.fit(rows)
+    assert not hasattr(wrong, "privacy_cost_")  # nothing was released before
+
+
 @pytest.mark.parametrize("options", SETTINGS, ids=repr)
 def test_with_little_noise_ordinals_are_those_of_scikit_learn(options):
     frame, _ = rich_table()

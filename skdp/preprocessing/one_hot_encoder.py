@@ -18,7 +18,7 @@ from skdp._validation import StrOptions, feature_names_in, without_data
 from skdp.accounting import PrivacyCost
 from skdp.plan import Plan
 from skdp.preprocessing._encoder import Levels, PrivateEncoder
-from skdp.preprocessing._levels import keys_of, values_of
+from skdp.preprocessing._levels import Key, keys_of, values_of
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -173,6 +173,12 @@ class DPOneHotEncoder(PrivateEncoder):
 
     # ---- which columns there are ----
 
+    def _given(self, given: list[list[Key] | None]) -> list[list[Key] | None]:
+        one_each = self.drop is not None and not isinstance(self.drop, str)
+        if one_each and len(self.drop) != len(given):
+            raise ValueError(f"drop must have one category for each of {len(given)} columns")
+        return super()._given(given)
+
     def _set_levels(self, plan: Plan, levels: list[Levels]) -> None:
         super()._set_levels(plan, levels)
         self.output_norm_ = sqrt(len(levels))
@@ -201,8 +207,6 @@ class DPOneHotEncoder(PrivateEncoder):
         if isinstance(self.drop, str):
             wanted = self.drop == "first" or group.n_groups == 2
             return int(group.codes.min()) if wanted else None
-        if len(self.drop) != len(self._groups):
-            raise ValueError(f"drop must have one category for each of {len(self._groups)} columns")
         (key,) = keys_of([self.drop[column]])
         keys = keys_of(self.categories_[column])
         return int(group.codes[keys.index(key)]) if key in keys else None
