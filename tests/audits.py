@@ -343,8 +343,7 @@ def main() -> int:
         if options.csv:
             save(options.csv, rows)
         minutes = (time.monotonic() - start) / 60
-        left = minutes * (len(jobs) / number - 1)
-        print(f"\r{number}/{len(jobs)}, {left:.0f} min left ", end="", file=sys.stderr)
+        print(f"\r{number}/{len(jobs)} after {minutes:.0f} min ", end="", file=sys.stderr)
     failures = [row for row in rows if row["failure"]]
     print(f"{len(rows)} audits, {len(failures)} failures")
     for row in failures:
