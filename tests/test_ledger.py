@@ -358,6 +358,7 @@ def test_a_fit_that_failed_in_a_block_is_not_tried_again(ledger):
     assert ledger.history()[0].cost.epsilon() == pytest.approx(0.3)
 
 
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
 def test_chunks_in_a_block_are_one_fit(ledger):
     scaler = DPStandardScaler(epsilon=0.2, bounds=(-5, 5))
     with ledger.charge(scaler, accept="more than one of the chunks") as model:

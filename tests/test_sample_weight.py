@@ -155,7 +155,9 @@ SETTINGS = {
 @for_each_model
 @pytest.mark.parametrize("label", SETTINGS)
 def test_a_weight_of_k_is_k_copies(name, label):
-    # Noise is about 1e-4 at this epsilon. Weights shift coefficients by .09 and more.
+    # Weights shift coefficients by .09 and more. At this epsilon noise is about 1e-4, in 300 runs
+    # never above .004. Of the logistic model it has a standard deviation of .0045 at most (60 runs;
+    # weights shift it by .57): twelve deviations.
     X, y, k = problem(name)
     model = registry.declared(name, epsilon=1e5, clip_norm=3.0, max_iter=60).estimator
     known = model.get_params()
@@ -164,7 +166,7 @@ def test_a_weight_of_k_is_k_copies(name, label):
     copies = clone(model).fit(np.repeat(X, k, axis=0), np.repeat(y, k))
     plain = clone(model).fit(X, y)
     error = np.abs(coefficients(weighted) - coefficients(copies)).max()
-    assert error < 0.01
+    assert error < (0.05 if name == "DPLogisticRegression" else 0.01)
     assert np.abs(coefficients(plain) - coefficients(copies)).max() > 4 * error + 0.02
 
 
