@@ -4,7 +4,9 @@ Statistical tests: the limits are more than six standard deviations of the noise
 false alarm has a probability below 1e-6.
 """
 
+import re
 import tracemalloc
+import warnings
 from math import inf, sqrt
 
 import numpy as np
@@ -91,9 +93,16 @@ def test_missing_values_of_chunks_add_up():
 def test_a_column_without_values_is_said_to_tell_nothing():
     X = holes(4000)
     X[:, 1] = np.nan
-    with pytest.warns(UtilityWarning, match=r"4000 values, of which a column has \d+\)"):
-        scaler = DPStandardScaler(3.0, bounds=(LOW, HIGH)).fit(X)
-    assert np.isfinite(scaler.mean_).all() and np.all(scaler.scale_ > 0)
+    said = []
+    for _ in range(20):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scaler = DPStandardScaler(3.0, bounds=(LOW, HIGH)).fit(X)
+        assert np.isfinite(scaler.mean_).all() and np.all(scaler.scale_ > 0)
+        said += [w.message for w in caught if issubclass(w.category, UtilityWarning)]
+    # The noise of the number of missing values hides it in 3% of fits: in 9 of 20 by 1e-8.
+    assert len(said) >= 12
+    assert all(re.search(r"4000 values, of which a column has \d+\)", str(one)) for one in said)
     with pytest.warns(UtilityWarning, match="of 4 columns 1 could not be told"):
         scaler = DPStandardScaler(8.0).fit(X)
     assert scaler.mean_[1] == 0.0 and scaler.scale_[1] == 1.0
