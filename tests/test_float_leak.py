@@ -194,6 +194,18 @@ def attack(draw, values):
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_no_release_path_can_be_attacked_by_its_floats(entry):
+    # A search draws which rows it learns from: one time in some dozens nothing is to be told.
+    telling = set()
+    for _ in range(8):
+        names, told = attacked(entry)
+        telling |= told
+        if telling == names:
+            break
+    assert telling == names
+
+
+def attacked(entry):
+    """Names of the releases, and of those that noise in floats would give away."""
     data, changed = neighbours(entry)
     tape = caught(entry, *data)
     others = [caught(entry, *neighbour, tape.given) for neighbour in changed]
@@ -205,10 +217,10 @@ def test_no_release_path_can_be_attacked_by_its_floats(entry):
     for (bounded, _), answer in zip(tape.sums, tape.given, strict=True):
         assert np.frexp(bounded.unit)[0] == 0.5  # a power of two
         assert np.array_equal(answer / bounded.unit, np.rint(answer / bounded.unit))
-    for name in {bounded.name for bounded, _ in tape.sums}:
+    names, telling = {bounded.name for bounded, _ in tape.sums}, set()
+    for name in names:
         *integers, bounded, sigma = most_telling(name, tape, others)
         values = [integer * bounded.unit for integer in integers]
-        assert values[0] != values[1], name
 
         def naive(value, sigma=sigma):
             return value + np.random.default_rng(1).normal(0.0, sigma, ATTEMPTS)
@@ -219,10 +231,13 @@ def test_no_release_path_can_be_attacked_by_its_floats(entry):
             repeated = dataclasses.replace(bounded, total=total, groups=())
             return REAL_NOISE(repeated, sigma, None, ())
 
-        # Of two times 32768 outputs 160 were the fewest to tell: none would be no accident.
+        # Two times 32768 outputs.
         told, lies = attack(naive, values)
-        assert told > 0 and not lies, name
+        assert not lies, name
+        if told:
+            telling.add(name)
         assert attack(ours, values) == (0, 0), name
+    return names, telling
 
 
 # ---------------------------------------------------------------- the sampler at work
