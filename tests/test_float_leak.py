@@ -194,9 +194,9 @@ def attack(draw, values):
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.UtilityWarning")
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_no_release_path_can_be_attacked_by_its_floats(entry):
-    # A search draws which rows it learns from: one time in some dozens nothing is to be told.
+    # A search draws which rows it learns from, and once in a while there is nothing to tell.
     telling = set()
-    for _ in range(8):
+    for _ in range(8 if entry.name in registry.SEARCHES else 1):
         names, told = attacked(entry)
         telling |= told
         if telling == names:
@@ -231,7 +231,7 @@ def attacked(entry):
             repeated = dataclasses.replace(bounded, total=total, groups=())
             return REAL_NOISE(repeated, sigma, None, ())
 
-        # Two times 32768 outputs.
+        # Of two times 32768 outputs 160 were the fewest to tell: none would be no accident.
         told, lies = attack(naive, values)
         assert not lies, name
         if told:

@@ -100,8 +100,8 @@ def test_a_column_without_values_is_said_to_tell_nothing():
             scaler = DPStandardScaler(3.0, bounds=(LOW, HIGH)).fit(X)
         assert np.isfinite(scaler.mean_).all() and np.all(scaler.scale_ > 0)
         said += [w.message for w in caught if issubclass(w.category, UtilityWarning)]
-    # The noise of the number of missing values hides it in 3% of fits: in 9 of 20 by 1e-8.
-    assert len(said) >= 12
+    # The noise of the number of missing values hides it in 3% of fits, in 8 of 20 by 1e-7.
+    assert len(said) >= 13
     assert all(re.search(r"4000 values, of which a column has \d+\)", str(one)) for one in said)
     with pytest.warns(UtilityWarning, match="of 4 columns 1 could not be told"):
         scaler = DPStandardScaler(8.0).fit(X)
